@@ -1,0 +1,2 @@
+//! The kinfolk command.
+fn main() {}

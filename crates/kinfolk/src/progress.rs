@@ -1,0 +1,15 @@
+//! How a long stage tells whoever is watching how far it is.
+
+/// Receives the progress of a stage. The library calls it from worker threads; the command draws a bar,
+/// the Python package drives `tqdm`, and `&()` ignores it.
+pub trait Progress: Sync {
+    /// A stage of `total` steps begins; the one before it, if any, is over.
+    fn begin(&self, stage: &str, total: u64);
+    /// `steps` more of the current stage are done.
+    fn advance(&self, steps: u64);
+}
+
+impl Progress for () {
+    fn begin(&self, _stage: &str, _total: u64) {}
+    fn advance(&self, _steps: u64) {}
+}
