@@ -1,18 +1,37 @@
 //! The kNN affinity graph.
 
+mod candidates;
+mod codes;
+mod dot;
+mod exact;
+mod join;
+mod kernel;
+mod lists;
+mod scan;
+mod sweep;
+
+use crate::{Embeddings, Error, Progress, Result};
+use kernel::Kernel;
+
 /// For each vertex its K nearest others by cosine, itself excluded, by descending similarity, ties by
 /// smaller id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnnGraph {
+    n: usize,
     k: usize,
     ids: Vec<u32>,
     similarities: Vec<f32>,
 }
 
 impl KnnGraph {
-    /// Number of vertices. (A graph of one vertex has K = 0 and counts as one.)
+    /// Number of vertices.
     pub fn len(&self) -> usize {
-        self.ids.len().checked_div(self.k).unwrap_or(1)
+        self.n
+    }
+
+    /// True for the graph of nothing.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
     }
 
     /// Number of neighbours of each vertex.
@@ -24,4 +43,88 @@ impl KnnGraph {
     pub fn neighbours(&self, i: usize) -> (&[u32], &[f32]) {
         (&self.ids[i * self.k..][..self.k], &self.similarities[i * self.k..][..self.k])
     }
+}
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Search {
+    /// Exact up to [`Search::EXACT_UP_TO`] rows, recall 0.98 above.
+    Auto,
+    /// Every true neighbour.
+    Exact,
+    /// At least this share of the true neighbours, as measured on a sample.
+    Recall(f32),
+}
+
+impl Search {
+    /// Rows up to which [`Search::Auto`] is exact.
+    pub const EXACT_UP_TO: usize = 50_000;
+    /// The recall of [`Search::Auto`] above that.
+    pub const AUTO_RECALL: f32 = 0.98;
+}
+
+/// Parameters of [`knn_graph`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnnParams {
+    /// Neighbours of each vertex, itself excluded.
+    pub k: usize,
+    /// How to search.
+    pub search: Search,
+    /// Seed of the samples that the approximate search takes.
+    pub seed: u64,
+}
+
+impl Default for KnnParams {
+    fn default() -> Self {
+        KnnParams { k: 80, search: Search::Auto, seed: 0 }
+    }
+}
+
+/// How a graph was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnnReport {
+    /// Whether every neighbour is a true one.
+    pub exact: bool,
+    /// The instructions that multiplied the tiles.
+    pub kernel: &'static str,
+    /// The share of true neighbours found, measured on a sample; `None` for an exact search.
+    pub recall: Option<f32>,
+    /// Lists of the approximate search.
+    pub lists: Option<usize>,
+    /// Its reach: lists whose centroid scores this much below a row's best are searched.
+    pub reach: Option<f32>,
+}
+
+/// Finds the K nearest neighbours of every row. K becomes N - 1 where it is larger.
+pub fn knn_graph(
+    rows: &Embeddings,
+    params: &KnnParams,
+    progress: &dyn Progress,
+) -> Result<(KnnGraph, KnnReport)> {
+    let n = rows.len();
+    if params.k == 0 {
+        return Err(Error::Parameter { name: "-k", expected: "at least 1", found: "0".into() });
+    }
+    if let Search::Recall(r) = params.search
+        && !(r > 0.0 && r <= 1.0)
+    {
+        let expected = "a number above 0, at most 1";
+        return Err(Error::Parameter { name: "--recall", expected, found: r.to_string() });
+    }
+    let k = params.k.min(n.saturating_sub(1));
+    let kernel = Kernel::best();
+    let recall = match params.search {
+        Search::Auto if n > Search::EXACT_UP_TO => Search::AUTO_RECALL,
+        Search::Auto | Search::Exact => 1.0,
+        Search::Recall(recall) => recall,
+    };
+    if recall < 1.0 && k > 0 {
+        return Ok(join::join(rows, k, recall, params.seed, kernel, progress));
+    }
+    let report = KnnReport { exact: true, kernel: kernel.name(), recall: None, lists: None, reach: None };
+    let graph = match k {
+        0 => KnnGraph { n, k, ids: Vec::new(), similarities: Vec::new() },
+        _ => exact::exact(rows, k, kernel, progress),
+    };
+    Ok((graph, report))
 }

@@ -1,0 +1,102 @@
+//! Lists of rows that are near one another: spherical k-means, coarse and quick, for the IVF join.
+//!
+//! Centroids are scored as int8 like everything else; only their order matters here.
+
+use super::candidates::{Candidate, Candidates};
+use super::codes::{Codes, Packed};
+use super::kernel::Kernel;
+use super::sweep::Sweep;
+use crate::random::Random;
+use crate::{Embeddings, Progress};
+use rayon::prelude::*;
+
+const ITERATIONS: usize = 5;
+/// Rows that k-means looks at, for each list.
+const SAMPLE_PER_LIST: usize = 32;
+/// Rows that one task scores against all centroids.
+const TASK: usize = 2048;
+
+/// The centroids, as the right-hand side of a sweep.
+pub(super) struct Lists {
+    pub centroids: Packed,
+}
+
+impl Lists {
+    /// Finds `count` centroids of a sample of the rows.
+    pub fn train(
+        rows: &Embeddings,
+        count: usize,
+        seed: u64,
+        kernel: Kernel,
+        progress: &dyn Progress,
+    ) -> Self {
+        let dim = rows.dim();
+        let sample = Random::new(seed).sample(rows.len(), (count * SAMPLE_PER_LIST).min(rows.len()));
+        let codes = Codes::quantise(rows, &sample);
+        // The sample is shuffled, so its head is a fair choice of first centroids.
+        let mut centroids: Vec<f32> =
+            sample[..count].iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
+        progress.begin("lists", ITERATIONS as u64);
+        for _ in 0..ITERATIONS {
+            let lists = Lists::from_centroids(&centroids, dim);
+            let nearest = lists.nearest(&codes, kernel);
+            let members = group_by_list(nearest.iter().map(|c| c.id), count);
+            centroids.par_chunks_mut(dim).zip(&members).for_each(|(centroid, members)| {
+                // A list that lost all its rows keeps its place.
+                if members.is_empty() {
+                    return;
+                }
+                centroid.fill(0.0);
+                for &member in members {
+                    let row = rows.row(sample[member as usize] as usize);
+                    centroid.iter_mut().zip(row).for_each(|(c, v)| *c += v);
+                }
+                let norm = centroid.iter().map(|v| v * v).sum::<f32>().sqrt().max(1e-12);
+                centroid.iter_mut().for_each(|c| *c /= norm);
+            });
+            progress.advance(1);
+        }
+        Lists::from_centroids(&centroids, dim)
+    }
+
+    fn from_centroids(centroids: &[f32], dim: usize) -> Self {
+        let count = centroids.len() / dim;
+        let codes = Codes::from_rows(dim, count, |i| &centroids[i * dim..][..dim]);
+        let (centroids, _) = Packed::pack(&codes, &[0..count], |list| list as u32);
+        Lists { centroids }
+    }
+
+    /// The nearest list of every row, and its score.
+    pub fn nearest(&self, codes: &Codes, kernel: Kernel) -> Vec<Candidate> {
+        let mut nearest = vec![Candidate::default(); codes.len()];
+        nearest.par_chunks_mut(TASK).enumerate().for_each_init(
+            || Sweep::new(kernel, codes.width),
+            |sweep, (task, nearest)| {
+                let first = task * TASK;
+                let mut best = Candidates::new(1, vec![0.0; nearest.len()]);
+                sweep.offer(
+                    codes,
+                    first..first + nearest.len(),
+                    self.centroids.all(),
+                    &mut best,
+                    |q| q,
+                    |_| u32::MAX,
+                    |_, _| 0.0,
+                );
+                for (row, nearest) in nearest.iter_mut().enumerate() {
+                    *nearest = best.by_score(row)[0];
+                }
+            },
+        );
+        nearest
+    }
+}
+
+/// The members of each list, ascending.
+pub(super) fn group_by_list(list_of: impl Iterator<Item = u32>, count: usize) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); count];
+    for (i, list) in list_of.enumerate() {
+        members[list as usize].push(i as u32);
+    }
+    members
+}
