@@ -98,6 +98,12 @@ impl Candidates {
         self.len[row] = kept as u32;
     }
 
+    /// The `keep`-th best score of `row` so far; minus infinity while there are fewer.
+    pub fn last_score(&mut self, row: usize) -> f32 {
+        self.drop_hopeless(row);
+        self.threshold[row] + 2.0 * self.uncertainty[row]
+    }
+
     /// The true nearest `keep` of the candidates of `row`, with their true similarities, nearest first.
     pub fn finish(&mut self, row: usize, exact: impl Fn(u32) -> f32) -> &[Candidate] {
         self.drop_hopeless(row);

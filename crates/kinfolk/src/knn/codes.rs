@@ -22,6 +22,8 @@ pub(super) struct Codes {
     pub scale: Vec<f32>,
     /// |r| of each row, rounded up.
     pub rest: Vec<f32>,
+    /// Sum of each row's codes, which the VNNI kernel needs (see there).
+    pub sum: Vec<i32>,
 }
 
 impl Codes {
@@ -33,15 +35,20 @@ impl Codes {
     /// Codes of any `n` rows of unit length.
     pub fn from_rows<'a>(dim: usize, n: usize, row: impl Fn(usize) -> &'a [f32] + Sync) -> Self {
         let width = dim.next_multiple_of(STEP);
-        let mut codes = Codes { width, bytes: vec![0; n * width], scale: vec![0.0; n], rest: vec![0.0; n] };
-        codes
-            .bytes
-            .par_chunks_mut(width)
-            .zip(&mut codes.scale)
-            .zip(&mut codes.rest)
-            .enumerate()
-            .with_min_len(256)
-            .for_each(|(i, ((bytes, scale), rest))| (*scale, *rest) = quantise_row(row(i), bytes));
+        let mut codes = Codes {
+            width,
+            bytes: vec![0; n * width],
+            scale: vec![0.0; n],
+            rest: vec![0.0; n],
+            sum: vec![0; n],
+        };
+        let places = codes.scale.par_iter_mut().zip(&mut codes.rest).zip(&mut codes.sum);
+        codes.bytes.par_chunks_mut(width).zip(places).enumerate().with_min_len(256).for_each(
+            |(i, (bytes, ((scale, rest), sum)))| {
+                (*scale, *rest) = quantise_row(row(i), bytes);
+                *sum = bytes.iter().map(|&b| b as i32).sum();
+            },
+        );
         codes
     }
 
@@ -53,7 +60,8 @@ impl Codes {
             .zip(order)
             .for_each(|(to, &i)| to.copy_from_slice(self.row(i as usize)));
         let pick = |values: &[f32]| order.iter().map(|&i| values[i as usize]).collect();
-        Codes { width: self.width, bytes, scale: pick(&self.scale), rest: pick(&self.rest) }
+        let sum = order.iter().map(|&i| self.sum[i as usize]).collect();
+        Codes { width: self.width, bytes, scale: pick(&self.scale), rest: pick(&self.rest), sum }
     }
 
     pub fn len(&self) -> usize {

@@ -147,7 +147,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Rounds in which each pair of `n` players, and each player with itself, meets exactly once, and no player
 /// meets two in one round (but for itself in the first).
-fn tournament(n: usize) -> Vec<Vec<(usize, usize)>> {
+pub(super) fn tournament(n: usize) -> Vec<Vec<(usize, usize)>> {
     let mut rounds = vec![(0..n).map(|i| (i, i)).collect()];
     let even = n + n % 2;
     for round in 0..even.saturating_sub(1) {

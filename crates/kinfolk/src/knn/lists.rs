@@ -2,7 +2,7 @@
 //!
 //! Centroids are scored as int8 like everything else; only their order matters here.
 
-use super::candidates::{Candidate, Candidates};
+use super::candidates::Candidates;
 use super::codes::{Codes, Packed};
 use super::kernel::Kernel;
 use super::sweep::Sweep;
@@ -40,7 +40,7 @@ impl Lists {
         for _ in 0..ITERATIONS {
             let lists = Lists::from_centroids(&centroids, dim);
             let nearest = lists.nearest(&codes, kernel);
-            let members = group_by_list(nearest.iter().map(|c| c.id), count);
+            let members = group_by_list(&nearest, count);
             centroids.par_chunks_mut(dim).zip(&members).for_each(|(centroid, members)| {
                 // A list that lost all its rows keeps its place.
                 if members.is_empty() {
@@ -66,9 +66,9 @@ impl Lists {
         Lists { centroids }
     }
 
-    /// The nearest list of every row, and its score.
-    pub fn nearest(&self, codes: &Codes, kernel: Kernel) -> Vec<Candidate> {
-        let mut nearest = vec![Candidate::default(); codes.len()];
+    /// The nearest list of every row.
+    pub fn nearest(&self, codes: &Codes, kernel: Kernel) -> Vec<u32> {
+        let mut nearest = vec![0; codes.len()];
         nearest.par_chunks_mut(TASK).enumerate().for_each_init(
             || Sweep::new(kernel, codes.width),
             |sweep, (task, nearest)| {
@@ -84,7 +84,7 @@ impl Lists {
                     |_, _| 0.0,
                 );
                 for (row, nearest) in nearest.iter_mut().enumerate() {
-                    *nearest = best.by_score(row)[0];
+                    *nearest = best.by_score(row)[0].id;
                 }
             },
         );
@@ -93,9 +93,9 @@ impl Lists {
 }
 
 /// The members of each list, ascending.
-pub(super) fn group_by_list(list_of: impl Iterator<Item = u32>, count: usize) -> Vec<Vec<u32>> {
+pub(super) fn group_by_list(list_of: &[u32], count: usize) -> Vec<Vec<u32>> {
     let mut members = vec![Vec::new(); count];
-    for (i, list) in list_of.enumerate() {
+    for (i, &list) in list_of.iter().enumerate() {
         members[list as usize].push(i as u32);
     }
     members

@@ -9,6 +9,8 @@ mod kernel;
 mod lists;
 mod scan;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use crate::{Embeddings, Error, Progress, Result};
 use kernel::Kernel;

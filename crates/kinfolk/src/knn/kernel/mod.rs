@@ -129,7 +129,6 @@ pub(super) struct Left {
     pub width: usize,
     pub bytes: Vec<i8>,
     pub scale: Vec<f32>,
-    /// Sum of each row's codes, which the VNNI kernel needs (see there).
     pub sums: Vec<i32>,
 }
 
@@ -145,10 +144,9 @@ impl Left {
         self.scale.clear();
         self.sums.clear();
         for id in ids {
-            let row = codes.row(id);
-            self.bytes.extend_from_slice(row);
+            self.bytes.extend_from_slice(codes.row(id));
             self.scale.push(codes.scale[id]);
-            self.sums.push(row.iter().map(|&b| b as i32).sum());
+            self.sums.push(codes.sum[id]);
         }
         self.bytes.resize(rows * self.width, 0);
         self.scale.resize(rows, f32::NAN);
