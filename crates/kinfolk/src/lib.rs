@@ -7,12 +7,17 @@ mod error;
 mod graph;
 pub mod io;
 mod knn;
+mod labels;
 pub mod metrics;
 mod partition;
 mod progress;
 pub mod synth;
 
+pub use confidence::{DEFAULT_RADIUS, s_avg, s_center, s_nbr, u_num, u_weight};
+pub use connectivity::{Links, candidates, nearest_candidates};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
+pub use graph::Adjacency;
 pub use knn::KnnGraph;
+pub use partition::number_by_size;
 pub use progress::Progress;
