@@ -12,6 +12,8 @@ pub mod metrics;
 mod partition;
 mod progress;
 pub mod synth;
+#[cfg(test)]
+mod testing;
 
 pub use confidence::{DEFAULT_RADIUS, s_avg, s_center, s_nbr, u_num, u_weight};
 pub use connectivity::{Links, candidates, nearest_candidates};

@@ -17,7 +17,7 @@ impl Links {
                 root[a.max(b) as usize] = a.min(b);
             }
         }
-        // Links point from larger to smaller ids only, so ascending order meets every root before its members.
+        // A representative is never larger than what it represents, so ascending order completes it first.
         for i in 0..root.len() {
             root[i] = root[root[i] as usize];
         }
