@@ -6,6 +6,7 @@ mod dot;
 mod exact;
 mod join;
 mod kernel;
+mod knn_graph;
 mod lists;
 mod scan;
 mod sweep;
@@ -15,37 +16,7 @@ mod tests;
 use crate::{Embeddings, Error, Progress, Result};
 use kernel::Kernel;
 
-/// For each vertex its K nearest others by cosine, itself excluded, by descending similarity, ties by
-/// smaller id.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KnnGraph {
-    n: usize,
-    k: usize,
-    ids: Vec<u32>,
-    similarities: Vec<f32>,
-}
-
-impl KnnGraph {
-    /// Number of vertices.
-    pub fn len(&self) -> usize {
-        self.n
-    }
-
-    /// True for the graph of nothing.
-    pub fn is_empty(&self) -> bool {
-        self.n == 0
-    }
-
-    /// Number of neighbours of each vertex.
-    pub fn k(&self) -> usize {
-        self.k
-    }
-
-    /// The neighbours of `i` and their similarities.
-    pub fn neighbours(&self, i: usize) -> (&[u32], &[f32]) {
-        (&self.ids[i * self.k..][..self.k], &self.similarities[i * self.k..][..self.k])
-    }
-}
+pub use knn_graph::KnnGraph;
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]

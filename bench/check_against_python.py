@@ -1,0 +1,129 @@
+"""Holds the `kinfolk` command against the Python libraries that people trust.
+
+    python bench/check_against_python.py metrics [--kinfolk PATH] [--rows N]
+
+metrics     `kinfolk eval TRUTH.npy PREDICTED.npy --json` against scikit-learn's pair counts and NMI and an obvious
+            BCubed, on label pairs of many shapes.
+
+Needs numpy and scikit-learn. Prints one line per case and exits with 1 if any differs by more than 1e-9.
+"""
+
+import argparse
+import json
+from pathlib import Path
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+TOLERANCE = 1e-9
+
+
+def harmonic(precision, recall):
+    f = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return {"precision": precision, "recall": recall, "f": f}
+
+
+def bcubed_precision(truth, predicted):
+    """For every row the share of its cluster that is of its identity, averaged."""
+    shares = np.empty(len(truth))
+    for cluster in np.unique(predicted):
+        members = np.flatnonzero(predicted == cluster)
+        _, inverse, counts = np.unique(truth[members], return_inverse=True, return_counts=True)
+        shares[members] = counts[inverse] / len(members)
+    return float(shares.mean())
+
+
+def reference_scores(truth, predicted):
+    """What `kinfolk eval --json` must print. No pairs at all count as 1: nothing was claimed wrongly."""
+    from sklearn.metrics import normalized_mutual_info_score
+    from sklearn.metrics.cluster import pair_confusion_matrix
+
+    # Rows: true pair or not; columns: predicted pair or not.
+    (_, only_predicted), (only_true, both) = pair_confusion_matrix(truth, predicted).tolist()
+    sizes = np.unique(predicted, return_counts=True)[1]
+    return {
+        "pairwise": harmonic(
+            both / (both + only_predicted) if both + only_predicted else 1.0,
+            both / (both + only_true) if both + only_true else 1.0,
+        ),
+        "bcubed": harmonic(bcubed_precision(truth, predicted), bcubed_precision(predicted, truth)),
+        "nmi": float(normalized_mutual_info_score(truth, predicted)),
+        "rows": len(truth),
+        "identities": len(np.unique(truth)),
+        "clusters": len(sizes),
+        "singletons": int((sizes == 1).sum()),
+        "largest": int(sizes.max()),
+    }
+
+
+def label_cases(max_rows=20_000):
+    """Yields (name, truth, predicted)."""
+    rng = np.random.default_rng(0)
+
+    def case(name, truth, predicted):
+        return name, np.asarray(truth, dtype=np.int64), np.asarray(predicted, dtype=np.int64)
+
+    yield case("one row", [5], [-5])
+    yield case("two rows, together", [0, 0], [1, 1])
+    yield case("two rows, wrongly together", [0, 1], [1, 1])
+    yield case("two rows, wrongly apart", [0, 0], [1, 2])
+    n = max_rows // 4
+    yield case("perfect, renamed", np.arange(n) % 7, -3 * (np.arange(n) % 7))
+    yield case("everything in one cluster", np.arange(n) % 7, np.zeros(n))
+    yield case("one identity, scattered", np.zeros(n), np.arange(n) % 7)
+    yield case("one group on both sides", np.zeros(n), np.ones(n))
+    yield case("all alone", np.arange(n) % 7, np.arange(n))
+    yield case("all alone on both sides", np.arange(n), np.arange(n)[::-1])
+    yield case("independent", np.arange(n) % 5, rng.integers(0, 5, n))
+    wide = rng.integers(np.iinfo(np.int64).min, np.iinfo(np.int64).max, 9)
+    yield case("labels from end to end of int64", wide[rng.integers(0, 9, n)], wide[rng.integers(0, 9, n)])
+    for rows in (max_rows // 10, max_rows):
+        for identities in (2, max(2, rows // 50), max(2, rows // 3)):
+            for noise in (0.02, 0.3):
+                truth = rng.zipf(1.5, rows) % identities
+                moved = rng.random(rows) < noise
+                predicted = np.where(moved, rng.integers(0, 2 * identities, rows), truth)
+                yield case(f"{rows} rows, {identities} identities, {noise:.0%} moved", truth, predicted)
+
+
+def difference(expected, found):
+    """The largest difference, and where."""
+    worst = (0.0, "")
+    for key, value in expected.items():
+        if isinstance(value, dict):
+            inner, where = difference(value, found[key])
+            worst = max(worst, (inner, f"{key}.{where}"))
+        else:
+            worst = max(worst, (abs(value - found[key]), key))
+    return worst
+
+
+def check_metrics(kinfolk, rows):
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        truth_file, predicted_file = Path(directory, "truth.npy"), Path(directory, "predicted.npy")
+        for name, truth, predicted in label_cases(rows):
+            np.save(truth_file, truth)
+            np.save(predicted_file, predicted)
+            command = [kinfolk, "eval", truth_file, predicted_file, "--json"]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+            worst, where = difference(reference_scores(truth, predicted), found)
+            good = worst <= TOLERANCE
+            failures += not good
+            print(f"{'ok  ' if good else 'FAIL'} {name}: largest difference {worst:.1e} {'' if good else where}")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("section", choices=["metrics"])
+    parser.add_argument("--kinfolk", default="kinfolk", help="the command to check")
+    parser.add_argument("--rows", type=int, default=20_000, help="rows of the largest case")
+    options = parser.parse_args()
+    sys.exit(1 if check_metrics(options.kinfolk, options.rows) else 0)
+
+
+if __name__ == "__main__":
+    main()
