@@ -1,18 +1,60 @@
 //! The kNN affinity graph.
 
+use crate::{Error, Result};
+use rayon::prelude::*;
+
 /// For each vertex its K nearest others by cosine, itself excluded, by descending similarity, ties by
 /// smaller id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnnGraph {
+    n: usize,
     k: usize,
     ids: Vec<u32>,
     similarities: Vec<f32>,
 }
 
 impl KnnGraph {
-    /// Number of vertices. (A graph of one vertex has K = 0 and counts as one.)
+    /// A graph from row-major N x K neighbours and similarities, whatever made them. Rows that are not in order
+    /// are sorted. `place` names the graph in errors.
+    pub fn from_parts(
+        n: usize,
+        k: usize,
+        mut ids: Vec<u32>,
+        mut similarities: Vec<f32>,
+        place: &str,
+    ) -> Result<Self> {
+        let length = |what: &str, found| {
+            if n.checked_mul(k) == Some(found) {
+                return Ok(());
+            }
+            let what = format!("{what} ({n} vertices x {k} neighbours)");
+            Err(Error::Length { place: place.to_owned(), what, expected: n.saturating_mul(k), found })
+        };
+        length("neighbour ids", ids.len())?;
+        length("similarities", similarities.len())?;
+
+        // Chunks of nothing are not allowed, and a graph without edges has nothing to check.
+        let row = k.max(1);
+        let bad = ids
+            .par_chunks_mut(row)
+            .zip(similarities.par_chunks_mut(row))
+            .enumerate()
+            .with_min_len(64)
+            .find_map_first(|(i, (ids, similarities))| check_row(n, i, ids, similarities, place).err());
+        match bad {
+            Some(error) => Err(error),
+            None => Ok(Self { n, k, ids, similarities }),
+        }
+    }
+
+    /// Number of vertices.
     pub fn len(&self) -> usize {
-        self.ids.len().checked_div(self.k).unwrap_or(1)
+        self.n
+    }
+
+    /// True when there is no vertex.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
     }
 
     /// Number of neighbours of each vertex.
@@ -23,5 +65,82 @@ impl KnnGraph {
     /// The neighbours of `i` and their similarities.
     pub fn neighbours(&self, i: usize) -> (&[u32], &[f32]) {
         (&self.ids[i * self.k..][..self.k], &self.similarities[i * self.k..][..self.k])
+    }
+}
+
+/// Validates the neighbours of vertex `i` and puts them in order.
+fn check_row(n: usize, i: usize, ids: &mut [u32], similarities: &mut [f32], place: &str) -> Result<()> {
+    for (column, (&id, &similarity)) in ids.iter().zip(&*similarities).enumerate() {
+        let value = |expected: String, found: String| {
+            Err(Error::Value { place: place.to_owned(), row: i, column, expected, found })
+        };
+        if id as usize >= n {
+            return value(format!("a neighbour below {n}"), id.to_string());
+        }
+        if id as usize == i {
+            return value("a neighbour other than the vertex itself".to_owned(), id.to_string());
+        }
+        if !similarity.is_finite() {
+            return value("a finite similarity".to_owned(), similarity.to_string());
+        }
+    }
+    let in_order = |a: (f32, u32), b: (f32, u32)| a.0 > b.0 || (a.0 == b.0 && a.1 <= b.1);
+    if !(1..ids.len()).all(|j| in_order((similarities[j - 1], ids[j - 1]), (similarities[j], ids[j]))) {
+        let mut pairs: Vec<_> = similarities.iter().copied().zip(ids.iter().copied()).collect();
+        // Adding zero turns -0 into 0: they are equal similarities, but not to `total_cmp`.
+        pairs.sort_unstable_by(|a, b| (b.0 + 0.0).total_cmp(&(a.0 + 0.0)).then(a.1.cmp(&b.1)));
+        for (j, (similarity, id)) in pairs.into_iter().enumerate() {
+            (similarities[j], ids[j]) = (similarity, id);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_put_in_order() {
+        let ids = vec![1, 2, 3, 3, 2, 0, 0, 1, 3, 0, 1, 2];
+        let similarities = vec![0.1, 0.9, 0.5, 0.7, 0.7, 0.7, 0.3, 0.2, 0.1, -0.0, 0.0, -0.0];
+        let graph = KnnGraph::from_parts(4, 3, ids, similarities, "g").unwrap();
+        assert_eq!(graph.neighbours(0), (&[2, 3, 1][..], &[0.9, 0.5, 0.1][..]));
+        assert_eq!(graph.neighbours(1).0, [0, 2, 3]);
+        assert_eq!(graph.neighbours(2).0, [0, 1, 3]);
+        assert_eq!(graph.neighbours(3).0, [0, 1, 2]);
+    }
+
+    #[test]
+    fn one_vertex_has_no_neighbours() {
+        let graph = KnnGraph::from_parts(1, 0, vec![], vec![], "g").unwrap();
+        assert_eq!((graph.len(), graph.k(), graph.neighbours(0)), (1, 0, (&[][..], &[][..])));
+    }
+
+    #[test]
+    fn bad_parts_are_named() {
+        let message = |n, ids: &[u32], similarities: &[f32]| {
+            KnnGraph::from_parts(n, 1, ids.to_vec(), similarities.to_vec(), "g").unwrap_err().to_string()
+        };
+        assert_eq!(
+            message(2, &[1], &[0.5, 0.5]),
+            "g: expected 2 neighbour ids (2 vertices x 1 neighbours), found 1"
+        );
+        assert_eq!(
+            message(2, &[1, 0], &[0.5]),
+            "g: expected 2 similarities (2 vertices x 1 neighbours), found 1"
+        );
+        assert_eq!(
+            message(2, &[1, 2], &[0.5; 2]),
+            "g: row 1, column 0: expected a neighbour below 2, found 2"
+        );
+        assert_eq!(
+            message(2, &[1, 1], &[0.5; 2]),
+            "g: row 1, column 0: expected a neighbour other than the vertex itself, found 1"
+        );
+        assert_eq!(
+            message(2, &[1, 0], &[f32::NAN, 0.5]),
+            "g: row 0, column 0: expected a finite similarity, found NaN"
+        );
     }
 }
