@@ -1,37 +1,64 @@
 //! Unit rows: the embeddings every later stage works on.
+//!
+//! Row x becomes x / |x|, with |x| accumulated in f64. A row that is already of unit length, | |x|^2 - 1 | <= 1e-6,
+//! is kept bit for bit. That makes normalising idempotent, and it is what allows a file of unit rows to stay a memory
+//! map instead of becoming a copy: both give the same floats.
 
 use crate::{Error, Result};
+use bytes::Bytes;
 use rayon::prelude::*;
 
+/// How far |x|^2 may be from 1 for a row to be kept as it is. Rounding a unit row to f32 moves |x|^2 by about 1e-7.
+const UNIT_TOLERANCE: f64 = 1e-6;
+
+/// Rows handed to one task at a time, so that its scratch row is allocated once for many.
+const ROWS_PER_TASK: usize = 64;
+
 /// N rows of D floats, each of unit length, so that the dot product of two rows is their cosine.
+///
+/// Cloning embeddings that were mapped from a file shares the map.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
-    data: Vec<f32>,
+    rows: Rows,
     dim: usize,
+}
+
+/// Where the floats are.
+#[derive(Debug, Clone)]
+enum Rows {
+    /// Part of a file's bytes, aligned for f32. Clones share them.
+    Mapped(Bytes),
+    Owned(Vec<f32>),
 }
 
 impl Embeddings {
     /// Normalises the rows of a row-major matrix. `place` names the matrix in errors.
     pub fn from_rows(mut data: Vec<f32>, dim: usize, place: &str) -> Result<Self> {
-        data.par_chunks_mut(dim).enumerate().try_for_each(|(i, row)| {
-            let norm = row.iter().map(|&v| v as f64 * v as f64).sum::<f64>().sqrt();
-            if norm == 0.0 {
-                return Err(Error::ZeroRow { place: place.to_owned(), row: i, columns: row.len() });
-            }
-            row.iter_mut().for_each(|v| *v = (*v as f64 / norm) as f32);
-            Ok(())
+        check_shape(data.len(), dim, place)?;
+        normalise_rows(&mut data, dim, 0, place, |_, row, values| {
+            values.iter_mut().zip(row).for_each(|(value, &v)| *value = v.into());
         })?;
-        Ok(Self { data, dim })
+        Ok(Self::from_unit_rows(data, dim))
     }
 
-    /// Number of rows.
+    /// Takes rows that went through [`normalise_rows`].
+    pub(crate) fn from_unit_rows(data: Vec<f32>, dim: usize) -> Self {
+        Self { rows: Rows::Owned(data), dim }
+    }
+
+    /// Keeps the bytes of rows that [`are_unit_rows`] has approved.
+    pub(crate) fn from_unit_bytes(bytes: Bytes, dim: usize) -> Self {
+        Self { rows: Rows::Mapped(bytes), dim }
+    }
+
+    /// Number of rows, at least one.
     pub fn len(&self) -> usize {
-        self.data.len() / self.dim
+        self.as_slice().len() / self.dim
     }
 
-    /// True when there is no row; a file without rows is refused, so only an empty matrix made by hand.
+    /// Always false: a matrix without rows is refused.
     pub fn is_empty(&self) -> bool {
-        self.data.is_empty()
+        self.as_slice().is_empty()
     }
 
     /// Number of columns.
@@ -41,11 +68,161 @@ impl Embeddings {
 
     /// Row `i`, of unit length.
     pub fn row(&self, i: usize) -> &[f32] {
-        &self.data[i * self.dim..][..self.dim]
+        &self.as_slice()[i * self.dim..][..self.dim]
     }
 
     /// All rows, one after the other.
     pub fn as_slice(&self) -> &[f32] {
-        &self.data
+        match &self.rows {
+            Rows::Mapped(bytes) => bytemuck::cast_slice(bytes),
+            Rows::Owned(data) => data,
+        }
+    }
+
+    /// True when the rows are read from the file they came from, and take no memory of their own.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.rows, Rows::Mapped { .. })
+    }
+}
+
+/// Refuses a matrix that cannot be embeddings: no row, no column, or a last row cut short.
+fn check_shape(count: usize, dim: usize, place: &str) -> Result<()> {
+    if dim == 0 {
+        return Err(Error::format(place, "at least one column", "0 columns"));
+    }
+    if count == 0 {
+        return Err(Error::format(place, "at least one row", "0 rows"));
+    }
+    if !count.is_multiple_of(dim) {
+        return Err(Error::format(place, format!("rows of {dim} floats"), format!("{count} floats")));
+    }
+    Ok(())
+}
+
+/// True when every row can be used as it is.
+pub(crate) fn are_unit_rows(data: &[f32], dim: usize) -> bool {
+    data.par_chunks_exact(dim).with_min_len(ROWS_PER_TASK).all(|row| {
+        // NaN fails the comparison, so what is not finite is left for the conversion to report.
+        (sum_of_squares(row) - 1.0).abs() <= UNIT_TOLERANCE
+    })
+}
+
+/// Fills `out` with unit rows, in parallel. `read(i, out_row, values)` puts row `i` of the source into `values`; it
+/// may take it from `out_row`. `first` is the number of the first row in errors; the error is that of the first bad
+/// row, whichever thread met it.
+pub(crate) fn normalise_rows(
+    out: &mut [f32],
+    dim: usize,
+    first: usize,
+    place: &str,
+    read: impl Fn(usize, &[f32], &mut [f64]) + Sync,
+) -> Result<()> {
+    out.par_chunks_exact_mut(dim)
+        .enumerate()
+        .with_min_len(ROWS_PER_TASK)
+        .map_init(
+            || vec![0.0; dim],
+            |values, (i, row)| {
+                read(i, row, values);
+                normalise_row(values, row, first + i, place)
+            },
+        )
+        .find_map_first(Result::err)
+        .map_or(Ok(()), Err)
+}
+
+/// Writes `values` into `out`, divided by their length.
+fn normalise_row(values: &mut [f64], out: &mut [f32], row: usize, place: &str) -> Result<()> {
+    let mut squares = sum_of_squares(values);
+    if !squares.is_normal() {
+        if let Some(column) = values.iter().position(|v| !v.is_finite()) {
+            return Err(Error::NotFinite { place: place.to_owned(), row, column, found: values[column] });
+        }
+        let largest = values.iter().fold(0.0_f64, |max, v| max.max(v.abs()));
+        if largest == 0.0 {
+            return Err(Error::ZeroRow { place: place.to_owned(), row, columns: values.len() });
+        }
+        // The squares of very large or very small f64 leave the range of f64, the row itself does not.
+        values.iter_mut().for_each(|v| *v /= largest);
+        squares = sum_of_squares(values);
+    }
+    let norm = if (squares - 1.0).abs() <= UNIT_TOLERANCE { 1.0 } else { squares.sqrt() };
+    out.iter_mut().zip(values).for_each(|(out, v)| *out = (*v / norm) as f32);
+    Ok(())
+}
+
+/// The squared length in f64. Eight partial sums, because one would make each addition wait for the last.
+fn sum_of_squares<T: Copy + Into<f64>>(values: &[T]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (lanes, rest) = values.as_chunks::<8>();
+    for lane in lanes {
+        for (sum, &v) in sums.iter_mut().zip(lane) {
+            let v: f64 = v.into();
+            *sum += v * v;
+        }
+    }
+    for (sum, &v) in sums.iter_mut().zip(rest) {
+        let v: f64 = v.into();
+        *sum += v * v;
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_unit_length() {
+        let e = Embeddings::from_rows(vec![3.0, 4.0, 0.0, -2.0], 2, "m").unwrap();
+        assert_eq!(e.as_slice(), [0.6, 0.8, 0.0, -1.0]);
+        assert_eq!((e.len(), e.dim(), e.row(1)), (2, 2, &[0.0, -1.0][..]));
+    }
+
+    #[test]
+    fn one_row_of_one_column_is_fine() {
+        let e = Embeddings::from_rows(vec![-7.0], 1, "m").unwrap();
+        assert_eq!(e.as_slice(), [-1.0]);
+    }
+
+    #[test]
+    fn the_smallest_and_largest_floats_have_a_direction() {
+        let e = Embeddings::from_rows(vec![1e-45, 0.0, f32::MAX, f32::MAX], 2, "m").unwrap();
+        assert_eq!(e.row(0), [1.0, 0.0]);
+        assert_eq!(e.row(1), [0.5_f32.sqrt(); 2]);
+    }
+
+    #[test]
+    fn squares_outside_f64_do_not_lose_the_row() {
+        let mut out = [0.0; 2];
+        for scale in [1e300, 1e-300, 5e-324] {
+            normalise_row(&mut [scale, -scale], &mut out, 0, "m").unwrap();
+            assert_eq!(out, [0.5_f32.sqrt(), -(0.5_f32.sqrt())]);
+        }
+    }
+
+    #[test]
+    fn the_first_bad_row_is_named_whatever_the_threads_do() {
+        let mut data = vec![1.0_f32; 3 * 5000];
+        for row in [17, 1000, 4999] {
+            data[3 * row + 2] = f32::NAN;
+        }
+        let message = Embeddings::from_rows(data, 3, "m").unwrap_err().to_string();
+        assert_eq!(message, "m: row 17, column 2: expected a finite number, found NaN");
+    }
+
+    #[test]
+    fn a_zero_row_is_named() {
+        let message = Embeddings::from_rows(vec![1.0, 0.0, 0.0, -0.0], 2, "m").unwrap_err().to_string();
+        assert_eq!(message, "m: row 1: expected a row of non-zero length, found 2 zeros");
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        let message =
+            |data: &[f32], dim| Embeddings::from_rows(data.to_vec(), dim, "m").unwrap_err().to_string();
+        assert_eq!(message(&[1.0], 0), "m: expected at least one column, found 0 columns");
+        assert_eq!(message(&[], 2), "m: expected at least one row, found 0 rows");
+        assert_eq!(message(&[1.0; 5], 2), "m: expected rows of 2 floats, found 5 floats");
     }
 }

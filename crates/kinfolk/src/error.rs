@@ -18,11 +18,55 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file is not what its name or its header says.
-    #[error("{}: expected {expected}, found {found}", path.display())]
-    Format {
+    /// A file that should be read is not there.
+    #[error("{}: no such file", path.display())]
+    Missing {
         /// The file.
         path: PathBuf,
+    },
+    /// A file is not what its name or its header says.
+    #[error("{place}: expected {expected}, found {found}")]
+    Format {
+        /// The file, or the part of it: "faces.npz (array features)".
+        place: String,
+        /// What would have been right.
+        expected: String,
+        /// What was there.
+        found: String,
+    },
+    /// One line of a text file is not what the file should hold.
+    #[error("{place}: line {line}: expected {expected}, found {found}")]
+    Line {
+        /// The file.
+        place: String,
+        /// Line, from 1 as editors count.
+        line: usize,
+        /// What would have been right.
+        expected: &'static str,
+        /// What was there.
+        found: String,
+    },
+    /// One row is not like the others or holds nothing.
+    #[error("{place}: row {row}: expected {expected}, found {found}")]
+    Row {
+        /// The file, or the name of the matrix.
+        place: String,
+        /// Row, from 0.
+        row: usize,
+        /// What would have been right.
+        expected: String,
+        /// What was there.
+        found: String,
+    },
+    /// One value is outside what it can be.
+    #[error("{place}: row {row}, column {column}: expected {expected}, found {found}")]
+    Value {
+        /// The file, or the name of the matrix.
+        place: String,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
         /// What would have been right.
         expected: String,
         /// What was there.
@@ -77,11 +121,16 @@ pub enum Error {
 impl Error {
     /// An I/O failure on `path`.
     pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Error::Io { path: path.as_ref().to_owned(), source }
+        let path = path.as_ref().to_owned();
+        match source.kind() {
+            std::io::ErrorKind::NotFound => Error::Missing { path },
+            _ => Error::Io { path, source },
+        }
     }
 
     /// A file whose content is not what was expected.
     pub fn format(path: impl AsRef<Path>, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Error::Format { path: path.as_ref().to_owned(), expected: expected.into(), found: found.into() }
+        let place = path.as_ref().display().to_string();
+        Error::Format { place, expected: expected.into(), found: found.into() }
     }
 }

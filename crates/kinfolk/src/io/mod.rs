@@ -1,1 +1,129 @@
-//! io.
+//! Files in and out: embeddings, labels and kNN graphs.
+//!
+//! Each `read_*` takes a path and goes by its extension; the matching `parse_*` takes bytes that are already in memory.
+//! Files that are read are mapped into memory, not copied: do not shorten or overwrite one in place while it is in
+//! use. Files that are written appear whole or not at all ([`AtomicFile`]).
+//!
+//! Errors name the file, and the row and column from 0 where there are such. Nothing a file declares about itself is
+//! believed before the file is long enough for it.
+
+mod array;
+mod atomic;
+mod bin;
+mod element;
+mod graph_file;
+mod labels;
+mod npy;
+mod npz;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+pub use atomic::AtomicFile;
+pub use graph_file::{GraphLayout, parse_graph, read_graph, write_graph};
+pub use labels::{LabelFormat, check_label_count, parse_labels, read_labels};
+pub use npy::{NpyF32Writer, write_npy_f32, write_npy_i64};
+
+use crate::{Embeddings, Error, Result};
+use bytes::Bytes;
+use memmap2::Mmap;
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::Path;
+
+/// What a file of embeddings does not say itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Number of columns of a raw `.bin` file.
+    pub dim: Option<usize>,
+    /// The array of a `.npz` file or the column of a `.parquet` file; the first one if none is named.
+    pub array: Option<String>,
+}
+
+/// How embeddings are written in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbeddingFormat {
+    /// `.npy`: a numpy matrix of float16, float32 or float64.
+    Npy,
+    /// `.npz`: such matrices in a zip archive.
+    Npz,
+    /// `.bin`: float32, little-endian, row after row.
+    Bin,
+    /// `.parquet`: a column of lists of floats. Needs the cargo feature `parquet`.
+    Parquet,
+}
+
+impl EmbeddingFormat {
+    /// The format that a file's extension stands for.
+    pub fn of(path: &Path) -> Result<Self> {
+        match extension(path).as_str() {
+            "npy" => Ok(EmbeddingFormat::Npy),
+            "npz" => Ok(EmbeddingFormat::Npz),
+            "bin" => Ok(EmbeddingFormat::Bin),
+            "parquet" => Ok(EmbeddingFormat::Parquet),
+            other => Err(unknown_extension(path, "a feature file: .npy, .npz, .bin or .parquet", other)),
+        }
+    }
+}
+
+/// Reads embeddings, by the file's extension, and normalises their rows.
+///
+/// A file that holds float32 rows of unit length, aligned and in order, stays a memory map
+/// ([`Embeddings::is_mapped`]); any other is converted in parallel into one buffer.
+pub fn read_embeddings(path: &Path, options: &ReadOptions) -> Result<Embeddings> {
+    let format = EmbeddingFormat::of(path)?;
+    parse_embeddings(Bytes::from_owner(map_file(path)?), format, options, &path.display().to_string())
+}
+
+/// Reads embeddings from the bytes of a file; `place` names it in errors.
+pub fn parse_embeddings(
+    bytes: impl Into<Bytes>,
+    format: EmbeddingFormat,
+    options: &ReadOptions,
+    place: &str,
+) -> Result<Embeddings> {
+    let bytes = bytes.into();
+    let array = options.array.as_deref();
+    let (rows, dim) = match format {
+        EmbeddingFormat::Npy => npy::unit_rows(&bytes, place)?,
+        EmbeddingFormat::Npz => npz::unit_rows(&bytes, array, place)?,
+        EmbeddingFormat::Bin => bin::unit_rows(&bytes, options.dim, place)?,
+        #[cfg(feature = "parquet")]
+        EmbeddingFormat::Parquet => parquet::unit_rows(&bytes, array, place)?,
+        #[cfg(not(feature = "parquet"))]
+        EmbeddingFormat::Parquet => {
+            let expected = "kinfolk built with the cargo feature `parquet` to read this file";
+            return Err(Error::format(place, expected, "a build without it"));
+        }
+    };
+    Ok(match rows {
+        Cow::Owned(data) => Embeddings::from_unit_rows(data, dim),
+        Cow::Borrowed(rows) => Embeddings::from_unit_bytes(bytes.slice_ref(bytemuck::cast_slice(rows)), dim),
+    })
+}
+
+/// Maps a file that is not empty.
+fn map_file(path: &Path) -> Result<Mmap> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let metadata = file.metadata().map_err(|e| Error::io(path, e))?;
+    if metadata.is_dir() {
+        return Err(Error::format(path, "a file", "a directory"));
+    }
+    if metadata.is_file() && metadata.len() == 0 {
+        return Err(Error::format(path, "a file with something in it", "an empty file"));
+    }
+    // SAFETY: a map is undefined once somebody else shortens or overwrites the file. No system call prevents that; the
+    // module's documentation asks for it, and files written by this crate are replaced whole, never overwritten.
+    unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))
+}
+
+/// The extension in lower case, or nothing.
+fn extension(path: &Path) -> String {
+    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+fn unknown_extension(path: &Path, expected: &str, found: &str) -> Error {
+    match found {
+        "" => Error::format(path, expected, "no extension"),
+        found => Error::format(path, expected, format!(".{found}")),
+    }
+}

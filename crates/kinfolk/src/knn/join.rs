@@ -15,7 +15,7 @@ use super::dot::dot;
 use super::exact::bound;
 use super::kernel::Kernel;
 use super::lists::{Lists, group_by_list};
-use super::sweep::Sweep;
+use super::sweep::{Queries, Sweep};
 use super::{KnnGraph, KnnReport};
 use crate::random::Random;
 use crate::{Embeddings, Progress};
@@ -136,6 +136,10 @@ impl<'a> Index<'a> {
         Index { rows, kernel, lists, order, codes, list_of, packed, first_panel, worst_rest }
     }
 
+    fn queries<'q>(&'q self, positions: &'q [u32]) -> Queries<'q> {
+        Queries { codes: &self.codes, places: positions }
+    }
+
     fn similarity(&self, a: u32, b: u32) -> f32 {
         dot(self.rows.row(a as usize), self.rows.row(b as usize))
     }
@@ -170,8 +174,7 @@ impl<'a> Index<'a> {
         let mut candidates = self.candidates(positions, k, trust);
         let row = |q: usize| self.order[positions[q] as usize];
         let exact = |q: usize, other| self.similarity(row(q), other);
-        let ids = positions.iter().map(|&p| p as usize);
-        sweep.offer(&self.codes, ids, self.packed.all(), &mut candidates, |q| q, row, exact);
+        sweep.offer(self.queries(positions), self.packed.all(), &mut candidates, |q| q, row, exact);
         (0..positions.len()).map(|q| candidates.finish(q, |other| exact(q, other)).to_vec()).collect()
     }
 
@@ -183,11 +186,9 @@ impl<'a> Index<'a> {
         let mut reaches = Vec::with_capacity(truth.len() * k);
         for (q, truth) in truth.iter().enumerate() {
             let mut score = vec![0.0; self.lists.centroids.len()];
-            let own = std::iter::once(truth.position as usize);
+            let own = self.queries(std::slice::from_ref(&truth.position));
             let everything = |_| f32::NEG_INFINITY;
-            sweep.above(&self.codes, own, self.lists.centroids.all(), everything, |_, list, s| {
-                score[list as usize] = s
-            });
+            sweep.above(own, self.lists.centroids.all(), everything, |_, list, s| score[list as usize] = s);
             reaches.extend(truth.neighbours.iter().map(|n| match self.list_of[n.id as usize] {
                 list if look.lists[q].contains(&list) => f32::NEG_INFINITY,
                 list => look.last_score[q] - score[list as usize],
@@ -198,9 +199,9 @@ impl<'a> Index<'a> {
 
     fn first_look(&self, sweep: &mut Sweep, positions: &[u32], k: usize) -> FirstLook {
         let mut nearest = Candidates::new(FIRST_LISTS, vec![0.0; positions.len()]);
-        let ids = positions.iter().map(|&p| p as usize);
         let no_self = |_| u32::MAX;
-        sweep.offer(&self.codes, ids, self.lists.centroids.all(), &mut nearest, |q| q, no_self, |_, _| 0.0);
+        let queries = self.queries(positions);
+        sweep.offer(queries, self.lists.centroids.all(), &mut nearest, |q| q, no_self, |_, _| 0.0);
         let lists: Vec<Vec<u32>> =
             (0..positions.len()).map(|q| nearest.by_score(q).iter().map(|c| c.id).collect()).collect();
         let mut visits = vec![Vec::new(); self.lists.centroids.len()];
@@ -216,10 +217,10 @@ impl<'a> Index<'a> {
     /// Offers the rows of each list to the queries that visit it.
     fn visit(&self, sweep: &mut Sweep, positions: &[u32], visits: &[Vec<u32>], candidates: &mut Candidates) {
         for (list, queries) in visits.iter().enumerate().filter(|(_, queries)| !queries.is_empty()) {
-            let row = |i: usize| self.order[positions[queries[i] as usize] as usize];
+            let places: Vec<u32> = queries.iter().map(|&q| positions[q as usize]).collect();
+            let row = |i: usize| self.order[places[i] as usize];
             sweep.offer(
-                &self.codes,
-                queries.iter().map(|&q| positions[q as usize] as usize),
+                self.queries(&places),
                 self.packed.panels(self.first_panel[list]..self.first_panel[list + 1]),
                 candidates,
                 |i| queries[i] as usize,
@@ -262,9 +263,8 @@ impl<'a> Index<'a> {
     fn join_task(&self, sweep: &mut Sweep, positions: &[u32], k: usize, reach: f32) -> Vec<Candidate> {
         let FirstLook { mut candidates, lists, last_score } = self.first_look(sweep, positions, k);
         let mut visits = vec![Vec::new(); self.lists.centroids.len()];
-        let ids = positions.iter().map(|&p| p as usize);
         let within_reach = |q: usize| last_score[q] - reach;
-        sweep.above(&self.codes, ids, self.lists.centroids.all(), within_reach, |q, list, _| {
+        sweep.above(self.queries(positions), self.lists.centroids.all(), within_reach, |q, list, _| {
             if !lists[q].contains(&list) {
                 visits[list as usize].push(q as u32);
             }

@@ -5,7 +5,7 @@
 use super::candidates::Candidates;
 use super::codes::{Codes, Packed};
 use super::kernel::Kernel;
-use super::sweep::Sweep;
+use super::sweep::{Queries, Sweep};
 use crate::random::Random;
 use crate::{Embeddings, Progress};
 use rayon::prelude::*;
@@ -62,7 +62,7 @@ impl Lists {
     fn from_centroids(centroids: &[f32], dim: usize) -> Self {
         let count = centroids.len() / dim;
         let codes = Codes::from_rows(dim, count, |i| &centroids[i * dim..][..dim]);
-        let (centroids, _) = Packed::pack(&codes, &[0..count], |list| list as u32);
+        let (centroids, _) = Packed::pack(&codes, std::slice::from_ref(&(0..count)), |list| list as u32);
         Lists { centroids }
     }
 
@@ -72,11 +72,11 @@ impl Lists {
         nearest.par_chunks_mut(TASK).enumerate().for_each_init(
             || Sweep::new(kernel, codes.width),
             |sweep, (task, nearest)| {
-                let first = task * TASK;
+                let first = (task * TASK) as u32;
+                let places: Vec<u32> = (first..first + nearest.len() as u32).collect();
                 let mut best = Candidates::new(1, vec![0.0; nearest.len()]);
                 sweep.offer(
-                    codes,
-                    first..first + nearest.len(),
+                    Queries { codes, places: &places },
                     self.centroids.all(),
                     &mut best,
                     |q| q,

@@ -73,15 +73,17 @@ unsafe fn scan_avx512(
     for_columns: &mut Vec<Hit>,
 ) {
     use std::arch::x86_64::*;
-    // SAFETY (all loads below): `scan` checked that every slice covers the rows and panels of the tile.
     for panel in 0..panels {
         let first = panel * PANEL;
+        // SAFETY: `scan` checked that the slice covers the panels of the tile.
         let column_scale = unsafe { _mm512_loadu_ps(sides.column_scale.as_ptr().add(first)) };
         let column_threshold = match sides.column_threshold {
+            // SAFETY: as above.
             Some(t) => unsafe { _mm512_loadu_ps(t.as_ptr().add(first)) },
             None => _mm512_set1_ps(f32::INFINITY),
         };
         for row in 0..ROWS {
+            // SAFETY: 16 of the 32 columns of a row of the tile.
             let products = unsafe { _mm512_loadu_si512(tile.0[row].as_ptr().add(first).cast()) };
             let scores = _mm512_mul_ps(
                 _mm512_mul_ps(_mm512_cvtepi32_ps(products), column_scale),
@@ -94,6 +96,7 @@ unsafe fn scan_avx512(
                 continue;
             }
             let mut score = [0.0f32; PANEL];
+            // SAFETY: 16 floats.
             unsafe { _mm512_storeu_ps(score.as_mut_ptr(), scores) };
             for (mut mask, hits) in [(by_row, &mut *for_rows), (by_column, &mut *for_columns)] {
                 while mask != 0 {

@@ -5,6 +5,13 @@ use super::codes::{Codes, PackedPanels};
 use super::kernel::{Kernel, Left, PANEL};
 use super::scan::{Hit, Sides, scan};
 
+/// The rows that search: those of `codes` at some places, which count as query 0, 1, 2 ...
+#[derive(Clone, Copy)]
+pub(super) struct Queries<'a> {
+    pub codes: &'a Codes,
+    pub places: &'a [u32],
+}
+
 /// What one thread needs to search; reused from one search to the next.
 pub(super) struct Sweep {
     kernel: Kernel,
@@ -18,38 +25,36 @@ impl Sweep {
         Sweep { kernel, left: Left::new(width), threshold: Vec::new(), hits: Vec::new() }
     }
 
-    /// Calls `each(query, other, score)` for the pairs of `codes[ids]` and `panels` that score at least
-    /// `threshold(query)`; `query` counts the ids from 0, `other` is the id of the panel's row.
+    /// Calls `each(query, other, score)` for the pairs of `queries` and `panels` that score at least
+    /// `threshold(query)`; `other` is the id of the panel's row.
     pub fn above(
         &mut self,
-        codes: &Codes,
-        ids: impl ExactSizeIterator<Item = usize>,
+        queries: Queries,
         panels: PackedPanels,
         threshold: impl Fn(usize) -> f32,
         mut each: impl FnMut(usize, u32, f32),
     ) {
-        self.run(codes, ids, panels, threshold, |query, other, score| {
+        self.run(queries, panels, threshold, |query, other, score| {
             each(query, other, score);
             None
         });
     }
 
-    /// Offers every row of `panels` to the candidates of the rows `codes[ids]`, of which number `q` is row
-    /// `row(q)` of `candidates`. A row is not offered to itself: `own(q)` is its id.
+    /// Offers every row of `panels` to the queries; query `q` is row `row(q)` of `candidates`. A row is not
+    /// offered to itself: `own(q)` is its id.
     pub fn offer(
         &mut self,
-        codes: &Codes,
-        ids: impl ExactSizeIterator<Item = usize>,
+        queries: Queries,
         panels: PackedPanels,
         candidates: &mut Candidates,
         row: impl Fn(usize) -> usize,
         own: impl Fn(usize) -> u32,
         exact: impl Fn(usize, u32) -> f32,
     ) {
-        let thresholds: Vec<f32> = (0..ids.len()).map(|q| candidates.thresholds()[row(q)]).collect();
+        let thresholds: Vec<f32> =
+            (0..queries.places.len()).map(|q| candidates.thresholds()[row(q)]).collect();
         self.run(
-            codes,
-            ids,
+            queries,
             panels,
             |q| thresholds[q],
             |q, id, score| {
@@ -65,16 +70,14 @@ impl Sweep {
     /// `each` may return a new threshold for its query.
     fn run(
         &mut self,
-        codes: &Codes,
-        ids: impl ExactSizeIterator<Item = usize>,
+        queries: Queries,
         panels: PackedPanels,
         threshold: impl Fn(usize) -> f32,
         mut each: impl FnMut(usize, u32, f32) -> Option<f32>,
     ) {
-        let queries = ids.len();
-        self.left.gather(codes, ids);
+        self.left.gather(queries.codes, queries.places.iter().map(|&place| place as usize));
         self.threshold.clear();
-        self.threshold.extend((0..queries).map(threshold));
+        self.threshold.extend((0..queries.places.len()).map(threshold));
         self.threshold.resize(self.left.rows(), f32::INFINITY);
         self.kernel.for_each_tile(&self.left, panels.bytes, |row, panel, count, tile| {
             let column = panel * PANEL;

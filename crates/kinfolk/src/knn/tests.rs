@@ -5,7 +5,7 @@ use super::codes::{Codes, Packed};
 use super::dot::dot;
 use super::exact::{bound, exact, tournament};
 use super::join::join;
-use super::kernel::{Kernel, Left, PANEL, ROWS};
+use super::kernel::{Kernel, Left, PANEL};
 use super::scan::{Sides, scan};
 use super::*;
 use crate::random::Random;
@@ -92,7 +92,7 @@ proptest! {
         let codes = Codes::quantise(&rows, &(0..rows.len() as u32).collect::<Vec<_>>());
         let mut left = Left::new(codes.width);
         left.gather(&codes, 0..left_rows);
-        let (right, _) = Packed::pack(&codes, &[0..right_rows], |i| i as u32);
+        let (right, _) = Packed::pack(&codes, std::slice::from_ref(&(0..right_rows)), |i| i as u32);
         let threshold: Vec<f32> = (0..right.ids.len().max(left.rows())).map(|i| (i % 7) as f32 / 7.0).collect();
         let mut per_kernel = Vec::new();
         for kernel in Kernel::available() {
@@ -100,9 +100,9 @@ proptest! {
             let mut hits = (Vec::new(), Vec::new());
             kernel.for_each_tile(&left, &right.bytes, |row, panel, count, tile| {
                 let column = panel * PANEL;
-                for r in row..(row + ROWS).min(left_rows) {
-                    for c in column..(column + count * PANEL).min(right_rows) {
-                        products[r][c] = tile.0[r - row][c - column];
+                for (products, tile) in products[row..].iter_mut().zip(&tile.0) {
+                    for (product, &value) in products[column..].iter_mut().zip(&tile[..count * PANEL]) {
+                        *product = value;
                     }
                 }
                 let sides = Sides {

@@ -1,0 +1,154 @@
+//! `.parquet`: a column whose every value is a list of floats, all of one length.
+//!
+//! Lists of variable, large or fixed size, of float16, float32 or float64. The column is read in batches of rows, each
+//! normalised into the result before the next is decoded. Source: <https://parquet.apache.org/docs/file-format/>.
+
+use super::array::UnitRows;
+use crate::embeddings::normalise_rows;
+use crate::{Error, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Schema};
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::borrow::Cow;
+
+/// Rows decoded at a time.
+const BATCH_ROWS: usize = 8192;
+
+/// The rows of the named column, or of the first that holds lists of floats.
+pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Result<UnitRows<'static>> {
+    let unreadable = |e: &dyn std::fmt::Display| Error::format(place, "a parquet file", format!("\"{e}\""));
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|e| unreadable(&e))?;
+    let (index, name) = find_column(builder.schema(), column, place)?;
+    let place = format!("{place} (column {name})");
+    let declared_rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let mask = ProjectionMask::roots(builder.parquet_schema(), [index]);
+    let batches =
+        builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|e| unreadable(&e))?;
+
+    let mut out = Vec::new();
+    let (mut first, mut dim) = (0, 0);
+    for batch in batches {
+        let batch = batch.map_err(|e| unreadable(&e))?;
+        let lists = Lists::of(batch.column(0), first, &place)?;
+        if lists.rows == 0 {
+            continue;
+        }
+        if first == 0 {
+            dim = lists.length(0);
+            if dim == 0 {
+                return Err(Error::format(place, "at least one column", "empty lists"));
+            }
+            // One float per byte is more than a file without much repetition can hold. The others grow as they go,
+            // and so does a file that declares rows it does not have.
+            out.reserve_exact(declared_rows.saturating_mul(dim).min(bytes.len()));
+        }
+        if let Some(i) = (0..lists.rows).find(|&i| lists.length(i) != dim) {
+            let (expected, found) = (format!("a list of {dim} values, as in row 0"), lists.length(i));
+            return Err(Error::Row { place, row: first + i, expected, found: found.to_string() });
+        }
+        out.resize(out.len() + lists.rows * dim, 0.0);
+        lists.normalise(&mut out[first * dim..], dim, first, &place)?;
+        first += lists.rows;
+    }
+    if first == 0 {
+        return Err(Error::format(place, "at least one row", "0 rows"));
+    }
+    Ok((Cow::Owned(out), dim))
+}
+
+/// The column's number and name.
+fn find_column(schema: &Schema, wanted: Option<&str>, place: &str) -> Result<(usize, String)> {
+    let columns = || {
+        let columns = schema.fields().iter().map(|field| format!("{} ({})", field.name(), field.data_type()));
+        format!("columns: {}", columns.collect::<Vec<_>>().join(", "))
+    };
+    let mut fields = schema.fields().iter().enumerate();
+    let supported = "lists of float16, float32 or float64";
+    match wanted {
+        Some(wanted) => match fields.find(|(_, field)| field.name() == wanted) {
+            Some((index, field)) if holds_float_lists(field.data_type()) => Ok((index, wanted.to_owned())),
+            Some((_, field)) => {
+                let expected = format!("column {wanted} to hold {supported}");
+                Err(Error::format(place, expected, field.data_type().to_string()))
+            }
+            None => Err(Error::format(place, format!("a column named {wanted}"), columns())),
+        },
+        None => match fields.find(|(_, field)| holds_float_lists(field.data_type())) {
+            Some((index, field)) => Ok((index, field.name().clone())),
+            None => Err(Error::format(place, format!("a column of {supported}"), columns())),
+        },
+    }
+}
+
+fn holds_float_lists(data_type: &DataType) -> bool {
+    use DataType::{FixedSizeList, LargeList, List};
+    match data_type {
+        List(item) | LargeList(item) | FixedSizeList(item, _) => item.data_type().is_floating(),
+        _ => false,
+    }
+}
+
+/// One batch of the column.
+struct Lists {
+    values: ArrayRef,
+    /// Where each list starts in `values`, and where the last one ends.
+    offsets: Vec<usize>,
+    rows: usize,
+}
+
+impl Lists {
+    fn of(column: &ArrayRef, first: usize, place: &str) -> Result<Self> {
+        let rows = column.len();
+        if let Some(i) = (0..rows).find(|&i| column.is_null(i)) {
+            let (place, expected) = (place.to_owned(), "a list of floats".to_owned());
+            return Err(Error::Row { place, row: first + i, expected, found: "null".to_owned() });
+        }
+        let (values, offsets): (_, Vec<usize>) = if let Some(lists) = column.as_list_opt::<i32>() {
+            (lists.values(), lists.value_offsets().iter().map(|&o| o as usize).collect())
+        } else if let Some(lists) = column.as_list_opt::<i64>() {
+            (lists.values(), lists.value_offsets().iter().map(|&o| o as usize).collect())
+        } else {
+            let lists = column.as_fixed_size_list();
+            let length = lists.value_length() as usize;
+            (lists.values(), (0..=rows).map(|i| i * length).collect())
+        };
+        let lists = Self { values: values.clone(), offsets, rows };
+        for i in 0..rows {
+            let mut values = lists.offsets[i]..lists.offsets[i + 1];
+            if let Some(column) = values.position(|j| lists.values.is_null(j)) {
+                let (place, expected) = (place.to_owned(), "a number".to_owned());
+                let found = "null".to_owned();
+                return Err(Error::Value { place, row: first + i, column, expected, found });
+            }
+        }
+        Ok(lists)
+    }
+
+    fn length(&self, i: usize) -> usize {
+        self.offsets[i + 1] - self.offsets[i]
+    }
+
+    /// Fills `out` with unit rows; every list has `dim` values.
+    fn normalise(&self, out: &mut [f32], dim: usize, first: usize, place: &str) -> Result<()> {
+        match self.values.data_type() {
+            DataType::Float16 => self.normalise_as::<Float16Type>(out, dim, first, place),
+            DataType::Float32 => self.normalise_as::<Float32Type>(out, dim, first, place),
+            _ => self.normalise_as::<Float64Type>(out, dim, first, place),
+        }
+    }
+
+    fn normalise_as<T>(&self, out: &mut [f32], dim: usize, first: usize, place: &str) -> Result<()>
+    where
+        T: ArrowPrimitiveType<Native: Into<f64>>,
+    {
+        let source = self.values.as_primitive::<T>().values();
+        normalise_rows(out, dim, first, place, |i, _, values| {
+            let source = &source[self.offsets[i]..][..dim];
+            values.iter_mut().zip(source).for_each(|(value, &v)| *value = v.into());
+        })
+    }
+}
