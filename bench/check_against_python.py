@@ -2,8 +2,8 @@
 
     python bench/check_against_python.py metrics [--kinfolk PATH] [--rows N]
 
-metrics     `kinfolk eval TRUTH.npy PREDICTED.npy --json` against scikit-learn's pair counts and NMI and an obvious
-            BCubed, on label pairs of many shapes.
+metrics     `kinfolk eval TRUTH.npy PREDICTED.npy --json` against scikit-learn's pair counts and NMI and an
+            obvious BCubed, on label pairs of many shapes.
 
 Needs numpy and scikit-learn. Prints one line per case and exits with 1 if any differs by more than 1e-9.
 """
@@ -112,12 +112,13 @@ def check_metrics(kinfolk, rows):
             worst, where = difference(reference_scores(truth, predicted), found)
             good = worst <= TOLERANCE
             failures += not good
-            print(f"{'ok  ' if good else 'FAIL'} {name}: largest difference {worst:.1e} {'' if good else where}")
+            print("ok  " if good else f"FAIL in {where}:", f"{name}: largest difference {worst:.1e}")
     return failures
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("section", choices=["metrics"])
     parser.add_argument("--kinfolk", default="kinfolk", help="the command to check")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the largest case")

@@ -1,8 +1,8 @@
 //! Confidence without labels: density in the kNN graph.
 //!
 //! The radius r is a cosine distance, so v_j is within it when 1 - a_ij < r, that is a_ij > 1 - r. It lies
-//! between 0 (exclusive) and 2; a radius of 1 takes every neighbour of positive similarity. Only the K neighbours of
-//! the graph are seen: a vertex with more neighbours than that within the radius counts K.
+//! between 0 (exclusive) and 2; a radius of 1 takes every neighbour of positive similarity. Only the K
+//! neighbours of the graph are seen: a vertex with more neighbours than that within the radius counts K.
 
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
@@ -15,7 +15,9 @@ pub const DEFAULT_RADIUS: f32 = 1.0;
 ///
 /// ```
 /// use kinfolk::{KnnGraph, u_num};
-/// let graph = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 1, 0], vec![0.9, 0.4, 0.9, 0.5, 0.5, 0.4], "example")?;
+/// let ids = vec![1, 2, 0, 2, 1, 0];
+/// let similarities = vec![0.9, 0.4, 0.9, 0.5, 0.5, 0.4];
+/// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;
 /// assert_eq!(u_num(&graph, 0.55)?, [1.0, 2.0, 1.0]);
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
@@ -23,11 +25,14 @@ pub fn u_num(graph: &KnnGraph, r: f32) -> Result<Vec<f32>> {
     within_radius(graph, r, |_| 1.0)
 }
 
-/// The sum of the similarities of each vertex to its neighbours within the radius `r` (0 < r <= 2): a_ij > 1 - r.
+/// The sum of the similarities of each vertex to its neighbours within the radius `r` (0 < r <= 2): a_ij > 1
+/// - r.
 ///
 /// ```
 /// use kinfolk::{DEFAULT_RADIUS, KnnGraph, u_weight};
-/// let graph = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 1, 0], vec![0.5, 0.25, 0.5, 0.0, 0.0, 0.25], "example")?;
+/// let ids = vec![1, 2, 0, 2, 1, 0];
+/// let similarities = vec![0.5, 0.25, 0.5, 0.0, 0.0, 0.25];
+/// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;
 /// assert_eq!(u_weight(&graph, DEFAULT_RADIUS)?, [0.75, 0.5, 0.25]);
 /// # Ok::<(), kinfolk::Error>(())
 /// ```

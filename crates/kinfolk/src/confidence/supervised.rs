@@ -4,14 +4,17 @@ use crate::labels::densify;
 use crate::{Embeddings, Error, KnnGraph, Result};
 use rayon::prelude::*;
 
-/// s_nbr, Equation 1: the mean over the neighbours of +a_ij where the labels agree and -a_ij where they differ.
+/// s_nbr, Equation 1: the mean over the neighbours of +a_ij where the labels agree and -a_ij where they
+/// differ.
 ///
 /// Between -1 and 1; 0 for a vertex without neighbours. (The published code then divides by the largest
 /// absolute value of the set, which makes the targets of two sets incomparable; the paper does not.)
 ///
 /// ```
 /// use kinfolk::{KnnGraph, s_nbr};
-/// let graph = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 1, 0], vec![0.75, 0.25, 0.75, 0.5, 0.5, 0.25], "example")?;
+/// let ids = vec![1, 2, 0, 2, 1, 0];
+/// let similarities = vec![0.75, 0.25, 0.75, 0.5, 0.5, 0.25];
+/// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;
 /// assert_eq!(s_nbr(&graph, &[7, 7, 8])?, [0.25, 0.125, -0.375]);
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
@@ -29,8 +32,8 @@ pub fn s_nbr(graph: &KnnGraph, labels: &[i64]) -> Result<Vec<f32>> {
 
 /// s_avg: the mean similarity of each vertex to all others of its label.
 ///
-/// With S the sum of the features of the label and n their number, this is (x . S - x . x) / (n - 1). A label of one
-/// vertex has no others and gets 0, as in the published code: nothing supports it.
+/// With S the sum of the features of the label and n their number, this is (x . S - x . x) / (n - 1). A label
+/// of one vertex has no others and gets 0, as in the published code: nothing supports it.
 pub fn s_avg(embeddings: &Embeddings, labels: &[i64]) -> Result<Vec<f32>> {
     let sums = LabelSums::of(embeddings, labels)?;
     Ok(sums.map(embeddings, |x, sum, n| (dot(x, sum) - square(x)) / (n - 1.0).max(1.0)))
@@ -38,8 +41,8 @@ pub fn s_avg(embeddings: &Embeddings, labels: &[i64]) -> Result<Vec<f32>> {
 
 /// s_center: the cosine of each vertex with the mean feature of its label.
 ///
-/// A label of one vertex is its own centre and gets 1; where features cancel out so that there is no centre, 0.
-/// (The published code does not normalise the mean, so that there spread-out labels score lower.)
+/// A label of one vertex is its own centre and gets 1; where features cancel out so that there is no centre,
+/// 0. (The published code does not normalise the mean, so that there spread-out labels score lower.)
 pub fn s_center(embeddings: &Embeddings, labels: &[i64]) -> Result<Vec<f32>> {
     let sums = LabelSums::of(embeddings, labels)?;
     Ok(sums.map(embeddings, |x, sum, _| {

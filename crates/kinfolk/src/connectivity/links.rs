@@ -5,8 +5,8 @@ use crate::{Error, Result};
 /// The edges each vertex chose, at most M, with everything needed to cut them at any tau and to say why two
 /// vertices were merged: parents, similarities and confidences.
 ///
-/// Made by [`nearest_candidates`](crate::nearest_candidates), or by [`Links::from_parts`] from an estimator's choice;
-/// [`Links::cut`] turns it into labels.
+/// Made by [`nearest_candidates`](crate::nearest_candidates), or by [`Links::from_parts`] from an estimator's
+/// choice; [`Links::cut`] turns it into labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
     confidence: Vec<f32>,
@@ -19,8 +19,8 @@ impl Links {
     /// Stands for "no more edges" in the arrays of [`Links::from_parts`].
     pub const NONE: u32 = u32::MAX;
 
-    /// Links from row-major N x M arrays: each row the vertices it links to, best first, padded at the end with
-    /// [`Links::NONE`]; the similarities beside the padding are ignored.
+    /// Links from row-major N x M arrays: each row the vertices it links to, best first, padded at the end
+    /// with [`Links::NONE`]; the similarities beside the padding are ignored.
     pub fn from_parts(
         confidence: Vec<f32>,
         m: usize,

@@ -1,8 +1,8 @@
 //! Connectivity: which neighbours of higher confidence a vertex hangs on.
 //!
-//! The candidate set of Equation 6 is S_i = { v_j : c_j > c_i, v_j in N_i }. kinfolk makes the order total: of two
-//! equal confidences the smaller id is the higher, so that duplicates of one photograph, which have equal
-//! confidences, fall into one tree and not each into its own. Following candidates only ever goes up in
+//! The candidate set of Equation 6 is S_i = { v_j : c_j > c_i, v_j in N_i }. kinfolk makes the order total:
+//! of two equal confidences the smaller id is the higher, so that duplicates of one photograph, which have
+//! equal confidences, fall into one tree and not each into its own. Following candidates only ever goes up in
 //! this order; there are no cycles.
 //!
 //! Without an estimator of connectivity (rho = 0 in Section 3.3) each vertex takes the M nearest of its
@@ -22,14 +22,17 @@ fn above(confidence: &[f32], j: usize, i: usize) -> bool {
     confidence[j] > confidence[i] || (confidence[j] == confidence[i] && j < i)
 }
 
-/// The candidate set of vertex `i`, nearest first: the neighbours of higher confidence and their similarities,
-/// where of equal confidences that of the smaller id is the higher.
+/// The candidate set of vertex `i`, nearest first: the neighbours of higher confidence and their
+/// similarities, where of equal confidences that of the smaller id is the higher.
 ///
-/// `confidence` has one finite value per vertex; [`nearest_candidates`] checks this, here it is up to the caller.
+/// `confidence` has one finite value per vertex; [`nearest_candidates`] checks this, here it is up to the
+/// caller.
 ///
 /// ```
 /// use kinfolk::{KnnGraph, candidates};
-/// let graph = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 1, 0], vec![0.9, 0.4, 0.9, 0.5, 0.5, 0.4], "example")?;
+/// let ids = vec![1, 2, 0, 2, 1, 0];
+/// let similarities = vec![0.9, 0.4, 0.9, 0.5, 0.5, 0.4];
+/// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;
 /// let confidence = [0.2, 0.1, 0.2];
 /// assert_eq!(candidates(&graph, &confidence, 1).collect::<Vec<_>>(), [(0, 0.9), (2, 0.5)]);
 /// assert_eq!(candidates(&graph, &confidence, 2).collect::<Vec<_>>(), [(0, 0.4)]);
@@ -48,7 +51,8 @@ pub fn candidates<'a>(
 
 /// Links every vertex to the `m` nearest of its candidates (`m` >= 1), or to as many as it has.
 ///
-/// Fails when there is not one confidence per vertex, or one is NaN or infinite: it would have no place in the order.
+/// Fails when there is not one confidence per vertex, or one is NaN or infinite: it would have no place in
+/// the order.
 ///
 /// ```
 /// use kinfolk::{DEFAULT_RADIUS, KnnGraph, nearest_candidates, u_weight};

@@ -13,7 +13,11 @@ fn ranks(confidence: &[f32]) -> Vec<usize> {
 
 proptest! {
     #[test]
-    fn links_are_the_nearest_of_higher_rank(graph in graphs(), m in 1usize..5, coarse in prop::collection::vec(-1i8..3, 40)) {
+    fn links_are_the_nearest_of_higher_rank(
+        graph in graphs(),
+        m in 1usize..5,
+        coarse in prop::collection::vec(-1i8..3, 40),
+    ) {
         let confidence: Vec<f32> = coarse[..graph.len()].iter().map(|&c| c as f32 * 0.5).collect();
         let links = nearest_candidates(&graph, &confidence, m).unwrap();
         let ranks = ranks(&confidence);

@@ -1,11 +1,13 @@
 //! The product of the adjacency with a dense matrix: the A~ F of Equations 2 and 3.
 //!
-//! Cost: 2 nnz D floating-point operations, which is nothing beside the rows of F they wait for: 4 nnz D bytes
-//! if every row has to come from memory, 4 N D if every row comes once and then stays in the cache. Where
-//! between the two the product lands is decided by the order of the rows, so they are visited in the order of
-//! `order.rs`; at 100,000 x 256 and K = 80, vertices shuffled, this alone halves the time. Each row's sums
-//! stay in registers from its first neighbour to its last, and the rows of the next neighbours are asked for
-//! while the current one is added.
+//! Cost: 2 nnz D floating-point operations, which is nothing beside the rows of F they wait for: 4 nnz D
+//! bytes if every row has to come from memory, 4 N D if every row comes once and then stays in the cache.
+//! Where between the two the product lands is decided by the order of the rows, so they are visited in the
+//! order of `order.rs`. Each row's sums stay in registers from its first neighbour to its last, and the rows
+//! of the next neighbours are asked for while the current one is added. At 100,000 x 256 and K = 80, vertices
+//! shuffled, the order takes the product from 0.75 to 0.40 CPU-seconds and asking ahead to 0.34; scipy's
+//! takes 1.6. Going through blocks of columns, each for many rows, was slower: it asks for every row several
+//! times.
 //!
 //! Every sum runs over its neighbours by ascending id, on one thread. So the bits do not depend on the number
 //! of threads, nor on the width of the vectors, only on whether the processor has fused multiply-add.
@@ -17,14 +19,14 @@ use rayon::prelude::*;
 const ROWS_PER_TASK: usize = 256;
 
 /// How many neighbours ahead to prefetch. Measured: 2 is too late, 6 no better.
-#[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 4;
 
 /// Floats in a cache line.
 const LINE: usize = 16;
 
 impl Adjacency {
-    /// Replaces each row of `dense` by the weighted mean of its neighbours' rows and its own: `out` = A~ `dense`.
+    /// Replaces each row of `dense` by the weighted mean of its neighbours' rows and its own: `out` = A~
+    /// `dense`.
     ///
     /// Both matrices are row-major with `dim` columns and one row per vertex.
     ///
@@ -48,8 +50,8 @@ impl Adjacency {
         self.order.par_chunks(ROWS_PER_TASK).for_each(|order| {
             for &i in order {
                 let (columns, values) = self.row(i as usize);
-                // SAFETY: `order` is a permutation of 0..len, so `i` is in bounds (`out` has len rows of dim, see
-                // above) and no other turn of this loop, on any thread, gets the same row.
+                // SAFETY: `order` is a permutation of 0..len, so `i` is in bounds (`out` has len rows of dim,
+                // see above) and no other turn of this loop, on any thread, gets the same row.
                 let out = unsafe { rows.get(i as usize) };
                 row_product(columns, values, dense, out);
             }
@@ -155,12 +157,9 @@ fn sum_block<const WIDTH: usize>(
 ) {
     let mut sums = [0.0; WIDTH];
     for (at, (&j, &value)) in columns.iter().zip(values).enumerate() {
-        #[cfg(target_arch = "x86_64")]
         if let Some(&next) = columns.get(at + AHEAD) {
             prefetch(&dense[next as usize * dim + first..][..WIDTH]);
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
         let block = &dense[j as usize * dim + first..][..WIDTH];
         for (sum, &x) in sums.iter_mut().zip(block) {
             *sum = fma(x, value, *sum);
@@ -169,15 +168,17 @@ fn sum_block<const WIDTH: usize>(
     *out = sums;
 }
 
-/// Asks for the cache lines of a block.
-#[cfg(target_arch = "x86_64")]
+/// Asks for the cache lines of a block, where there is an instruction for it.
 #[inline(always)]
 fn prefetch(block: &[f32]) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    #[cfg(target_arch = "x86_64")]
     for line in block.chunks(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a hint; it reads nothing and the address is that of a live slice anyway.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = block;
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! only one of its two ends listed counts for both, so rows have between one entry (the vertex itself) and as
 //! many as a hub has admirers. Then the self loop of weight 1 is added and every row is divided by its sum.
 //!
-//! Cost: O(N K log K) time. Memory, with E = N K listed edges: 8 E bytes for the incoming edges while building
-//! and 8 bytes per entry of the result, of which there are at most 2 E + N and in practice, since most edges
-//! between near vertices are mutual, about 1.4 E. No step sorts more than one row.
+//! Cost: O(N K log K) time. Memory, with E = N K listed edges: 8 E bytes for the incoming edges while
+//! building and 8 bytes per entry of the result, of which there are at most 2 E + N and in practice, since
+//! most edges between near vertices are mutual, about 1.3 E. No step sorts more than one row.
 
 mod aggregate;
 mod order;
@@ -137,8 +137,8 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Each thread owns a range of vertices and picks from all edges those that arrive there. Reading the
-    /// ids once per thread is cheaper than sharing counters (measured: with atomic ones the whole build took 2.7
+    /// Each thread owns a range of vertices and picks from all edges those that arrive there. Reading the ids
+    /// once per thread is cheaper than sharing counters (measured: with atomic ones the whole build took 2.7
     /// times the CPU time), and the rows come out sorted whatever the number of threads.
     fn of(graph: &KnnGraph, th_sim: f32) -> Self {
         let n = graph.len();

@@ -5,7 +5,7 @@
 //! density tree of the partition put to another use: it needs no threshold, because a tree that spans many
 //! identities still keeps each of them together.
 //!
-//! Cost: O(N K) time at worst, a few steps per vertex in practice, 16 bytes per vertex.
+//! Cost: O(N K) time at worst, a few steps per vertex in practice; some 30 bytes per vertex.
 
 use super::{ROWS_PER_TASK, accumulate};
 use crate::KnnGraph;

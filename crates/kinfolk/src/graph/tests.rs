@@ -56,7 +56,10 @@ fn assert_close(found: &[f32], expected: &[f32]) {
 
 proptest! {
     #[test]
-    fn adjacency_is_its_definition(graph in graphs(), th_sim in prop::sample::select(vec![0.0f32, 0.3, 1.0])) {
+    fn adjacency_is_its_definition(
+        graph in graphs(),
+        th_sim in prop::sample::select(vec![0.0f32, 0.3, 1.0]),
+    ) {
         let adjacency = Adjacency::from_knn(&graph, th_sim).unwrap();
         prop_assert_eq!(full(&adjacency), slow_adjacency(&graph, th_sim));
         prop_assert_eq!(adjacency.nnz(), full(&adjacency).iter().flatten().flatten().count());
@@ -72,7 +75,8 @@ proptest! {
     #[test]
     fn product_is_its_definition(graph in graphs(), dim in 0usize..300, scale in 0.1f32..10.0) {
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
-        let dense: Vec<f32> = (0..graph.len() * dim).map(|v| scale * ((v * 37 % 101) as f32 / 50.0 - 1.0)).collect();
+        let value = |v: usize| scale * ((v * 37 % 101) as f32 / 50.0 - 1.0);
+        let dense: Vec<f32> = (0..graph.len() * dim).map(value).collect();
         let mut out = vec![f32::NAN; dense.len()];
         adjacency.aggregate(&dense, dim, &mut out);
         assert_close(&out, &slow_aggregate(&adjacency, &dense, dim));

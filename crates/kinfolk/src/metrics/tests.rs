@@ -38,7 +38,8 @@ proptest! {
         let spread = |label: i64| if far { label * (i64::MAX / 8) } else { label };
         let (truth, predicted): (Vec<_>, Vec<_>) = rows.iter().map(|&(t, p)| (spread(t), spread(p))).unzip();
         let scores = evaluate(&truth, &predicted).unwrap();
-        prop_assert_eq!([scores.pairs_both, scores.pairs_true, scores.pairs_predicted], slow_pairs(&truth, &predicted));
+        let pairs = [scores.pairs_both, scores.pairs_true, scores.pairs_predicted];
+        prop_assert_eq!(pairs, slow_pairs(&truth, &predicted));
         prop_assert!((scores.bcubed.precision - slow_bcubed(&truth, &predicted)).abs() < 1e-12);
         prop_assert!((scores.bcubed.recall - slow_bcubed(&predicted, &truth)).abs() < 1e-12);
         // I(T; P) = H(T) + H(P) - H(T, P)

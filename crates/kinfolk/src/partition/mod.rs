@@ -1,8 +1,8 @@
 //! Partition: from links to labels.
 //!
-//! The tree-based partition of Section 3.1: edges whose similarity is not above tau are cut, and what still hangs
-//! together is a cluster. Everything else was done by the stages before, so another tau costs O(N M) and no
-//! re-run: milliseconds at 100,000 vertices.
+//! The tree-based partition of Section 3.1: edges whose similarity is not above tau are cut, and what still
+//! hangs together is a cluster. Everything else was done by the stages before, so another tau costs O(N M)
+//! and no re-run: milliseconds at 100,000 vertices.
 
 mod number;
 mod tree;

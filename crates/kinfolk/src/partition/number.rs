@@ -13,7 +13,8 @@ use crate::labels::densify;
 /// ```
 pub fn number_by_size<T: Copy + Into<i64>>(components: &[T]) -> Vec<i64> {
     let dense = densify(components);
-    // A counting sort: clusters are already in the order of their smallest members, and it keeps ties in order.
+    // A counting sort: clusters are already in the order of their smallest members, and it keeps ties in
+    // order.
     let largest = dense.sizes.iter().copied().max().unwrap_or(0) as usize;
     let mut next = vec![0; largest + 1];
     dense.sizes.iter().for_each(|&size| next[size as usize] += 1);

@@ -6,8 +6,8 @@ use crate::Links;
 impl Links {
     /// Keeps the links of similarity > `tau` and labels what they connect.
     ///
-    /// Labels are 0..C-1 by descending cluster size, ties by smallest member; a vertex without kept links, its
-    /// own or others' to it, is a cluster of one. The paper's tau is 0.8.
+    /// Labels are 0..C-1 by descending cluster size, ties by smallest member; a vertex without kept links,
+    /// its own or others' to it, is a cluster of one. The paper's tau is 0.8.
     pub fn cut(&self, tau: f32) -> Vec<i64> {
         let mut root: Vec<u32> = (0..self.len() as u32).collect();
         for i in 0..self.len() {

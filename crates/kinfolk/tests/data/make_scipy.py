@@ -2,8 +2,8 @@
 
     python make_scipy.py            # numpy, scipy, scikit-learn; writes next to itself
 
-adjacency.txt   N K D th_sim, then N rows of ids, of similarities, of features, of the normalised adjacency (dense,
-                zeros where there is no edge) and of its product with the features.
+adjacency.txt   N K D th_sim, then N rows of ids, of similarities, of features, of the normalised adjacency
+                (dense, zeros where there is no edge) and of its product with the features.
 metrics.txt     per case three lines: true labels; predicted labels; pairwise precision, recall, F, BCubed
                 precision, recall, F, NMI, clusters, singletons, largest cluster, identities.
 """
@@ -51,7 +51,8 @@ def metrics():
         s = reference_scores(truth, predicted)
         scores = [s[kind][key] for kind in ("pairwise", "bcubed") for key in ("precision", "recall", "f")]
         counts = [s[key] for key in ("clusters", "singletons", "largest", "identities")]
-        text += lines([truth, predicted], "%d") + [" ".join(map(repr, map(float, scores + [s["nmi"]] + counts)))]
+        values = [repr(float(value)) for value in scores + [s["nmi"]] + counts]
+        text += lines([truth, predicted], "%d") + [" ".join(values)]
     (HERE / "metrics.txt").write_text("\n".join(text) + "\n")
 
 
