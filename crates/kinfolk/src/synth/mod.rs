@@ -1,0 +1,217 @@
+//! Labelled sets that are as hard as MS-Celeb-1M, of any size.
+
+mod model;
+mod params;
+mod random;
+
+pub use params::SynthParams;
+
+use crate::{Embeddings, Error, Progress, Result};
+use rayon::prelude::*;
+use std::io::{self, Write};
+use std::ops::Range;
+
+/// Rows generated, then written, at a time: 16 MB of 256 columns, so that memory does not grow with the set.
+const BLOCK_VALUES: usize = 1 << 22;
+
+/// A synthetic set: its description and the sizes of its identities. Rows are computed when asked for.
+///
+/// ```
+/// use kinfolk::synth::{Synth, SynthParams};
+///
+/// let synth = Synth::new(SynthParams { identities: 40, dim: 64, ..SynthParams::default() })?;
+/// let (train, test) = synth.split(0.5)?;
+/// assert_eq!(train.identities() + test.identities(), 40);
+///
+/// let (embeddings, labels) = test.to_embeddings()?;
+/// assert_eq!(embeddings.len(), labels.len());
+/// assert_eq!(labels.iter().max(), Some(&19));
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub struct Synth {
+    params: SynthParams,
+    space: model::Space,
+    sizes: Vec<u32>,
+}
+
+/// Some identities of a [`Synth`], as rows: the images of one identity follow each other, as they do in the
+/// published files, and labels are 0, 1, 2 ... in the order of the rows.
+pub struct Part<'a> {
+    synth: &'a Synth,
+    /// Numbers of the identities in the whole set.
+    members: Vec<u32>,
+    /// First row of each member, and the number of rows.
+    starts: Vec<usize>,
+}
+
+impl Synth {
+    /// Checks the parameters and draws the sizes.
+    pub fn new(params: SynthParams) -> Result<Self> {
+        params.validate()?;
+        let space = model::Space::new(&params);
+        let sizes = model::sizes(&params);
+        Ok(Self { params, space, sizes })
+    }
+
+    /// The description of the set.
+    pub fn params(&self) -> &SynthParams {
+        &self.params
+    }
+
+    /// Number of images of each identity.
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// Number of rows of the whole set.
+    pub fn rows(&self) -> usize {
+        self.sizes.iter().map(|&s| s as usize).sum()
+    }
+
+    /// All identities.
+    pub fn whole(&self) -> Part<'_> {
+        self.members((0..self.sizes.len() as u32).collect())
+    }
+
+    /// Identities `range` only, the rows they have in the whole set.
+    pub fn part(&self, range: Range<usize>) -> Result<Part<'_>> {
+        if range.start > range.end || range.end > self.sizes.len() {
+            return Err(Error::Parameter {
+                name: "part",
+                expected: "a range of the identities",
+                found: format!("{range:?} of {}", self.sizes.len()),
+            });
+        }
+        Ok(self.members((range.start as u32..range.end as u32).collect()))
+    }
+
+    /// Deals the identities at random (by the seed) to a train part, `train` of them, and a test part. The
+    /// parts share space, look-alikes and drift, but no identity.
+    pub fn split(&self, train: f64) -> Result<(Part<'_>, Part<'_>)> {
+        let count = (train * self.sizes.len() as f64).round();
+        if !(count >= 1.0 && count < self.sizes.len() as f64) {
+            return Err(Error::Parameter {
+                name: "split",
+                expected: "a share between 0 and 1 that leaves each part an identity",
+                found: format!("{train} of {} identities", self.sizes.len()),
+            });
+        }
+        let mut order = model::shuffled(&self.params);
+        let mut test = order.split_off(count as usize);
+        order.sort_unstable();
+        test.sort_unstable();
+        Ok((self.members(order), self.members(test)))
+    }
+
+    fn members(&self, members: Vec<u32>) -> Part<'_> {
+        let mut starts = Vec::with_capacity(members.len() + 1);
+        let mut rows = 0;
+        starts.push(0);
+        for &member in &members {
+            rows += self.sizes[member as usize] as usize;
+            starts.push(rows);
+        }
+        Part { synth: self, members, starts }
+    }
+}
+
+impl Part<'_> {
+    /// Number of identities.
+    pub fn identities(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.starts[self.members.len()]
+    }
+
+    /// Number of columns.
+    pub fn dim(&self) -> usize {
+        self.synth.params.dim
+    }
+
+    /// The identities, by their number in the whole set.
+    pub fn members(&self) -> &[u32] {
+        &self.members
+    }
+
+    /// The identity of each row, 0 to `identities() - 1`.
+    pub fn labels(&self) -> Vec<i64> {
+        let mut labels = Vec::with_capacity(self.rows());
+        for (label, rows) in self.starts.windows(2).enumerate() {
+            labels.resize(rows[1], label as i64);
+        }
+        labels
+    }
+
+    /// The quality of each row, 0 to 1: the cosine between the image and its mode that noise alone leaves.
+    pub fn qualities(&self) -> Vec<f32> {
+        let mut out = Vec::with_capacity(self.rows());
+        for (&member, rows) in self.members.iter().zip(self.starts.windows(2)) {
+            let images = 0..rows[1] - rows[0];
+            out.extend(images.map(|image| model::quality(&self.synth.params, member as usize, image)));
+        }
+        out
+    }
+
+    /// Computes `rows` into `out`, row by row, on all threads. The result does not depend on how the set is
+    /// cut into ranges.
+    ///
+    /// # Panics
+    /// When `rows` is not within the part or `out` does not have `dim` values for each of them.
+    pub fn fill(&self, rows: Range<usize>, out: &mut [f32]) {
+        let dim = self.dim();
+        assert!(rows.start <= rows.end && rows.end <= self.rows(), "{rows:?} of {}", self.rows());
+        assert_eq!(out.len(), rows.len() * dim, "{} rows of {dim}", rows.len());
+        let mut tasks = Vec::new();
+        let mut rest = out;
+        let mut row = rows.start;
+        let mut label = self.starts.partition_point(|&s| s <= row).saturating_sub(1);
+        while row < rows.end {
+            let end = self.starts[label + 1].min(rows.end);
+            let (chunk, tail) = rest.split_at_mut((end - row) * dim);
+            tasks.push((self.members[label] as usize, row - self.starts[label], chunk));
+            rest = tail;
+            row = end;
+            label += 1;
+        }
+        let Synth { params, space, .. } = self.synth;
+        tasks.into_par_iter().for_each(|(member, first, chunk)| {
+            let identity = space.identity(params, member);
+            for (i, out) in chunk.chunks_exact_mut(dim).enumerate() {
+                space.image(params, member, &identity, first + i, out);
+            }
+        });
+    }
+
+    /// Streams all rows as little-endian `f32`, without a header, a block at a time: memory does not grow
+    /// with the set.
+    pub fn write_rows(&self, out: &mut dyn Write, progress: &dyn Progress) -> io::Result<()> {
+        let (rows, dim) = (self.rows(), self.dim());
+        let block = (BLOCK_VALUES / dim).clamp(1, rows.max(1));
+        let mut buffer = vec![0f32; block * dim];
+        progress.begin("synth", rows as u64);
+        for start in (0..rows).step_by(block) {
+            let end = rows.min(start + block);
+            let values = &mut buffer[..(end - start) * dim];
+            self.fill(start..end, values);
+            if cfg!(target_endian = "big") {
+                values.iter_mut().for_each(|v| *v = f32::from_bits(v.to_bits().swap_bytes()));
+            }
+            out.write_all(bytemuck::cast_slice(values))?;
+            progress.advance((end - start) as u64);
+        }
+        Ok(())
+    }
+
+    /// The rows and their labels in memory.
+    pub fn to_embeddings(&self) -> Result<(Embeddings, Vec<i64>)> {
+        let mut data = vec![0f32; self.rows() * self.dim()];
+        self.fill(0..self.rows(), &mut data);
+        Ok((Embeddings::from_rows(data, self.dim(), "synth")?, self.labels()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The formulas of the [module documentation](super), one function each.
+
+use super::SynthParams;
+use super::random::{Purpose, Stream, exp};
+
+/// What all identities share: the space, and the directions towards which low quality drifts.
+pub(super) struct Space {
+    /// Standard deviation of each coordinate before the rotation.
+    deviations: Vec<f32>,
+    rotation: Vec<Layer>,
+    /// `drift_directions` rows, before the rotation.
+    drifts: Vec<f32>,
+    groups: usize,
+}
+
+/// Plane rotations of disjoint pairs of coordinates: (one, other, cosine, sine).
+type Layer = Vec<(u32, u32, f32, f32)>;
+
+/// An identity: the centres of its modes, and how its images are spread over them.
+pub(super) struct Identity {
+    /// Rows before the rotation.
+    modes: Vec<f32>,
+    /// Cumulative shares of the modes, the last one 1.
+    shares: Vec<f64>,
+}
+
+impl Space {
+    pub(super) fn new(params: &SynthParams) -> Self {
+        let dim = params.dim;
+        // exp(-2j/d) falls off so that (sum)^2 / (sum of squares), the participation ratio, is d (when d is
+        // well below dim; it is cut to what dim allows otherwise).
+        let variances: Vec<f64> = (0..dim).map(|j| exp(-2.0 * j as f64 / params.intrinsic_dim)).collect();
+        let total: f64 = variances.iter().sum();
+        let deviations: Vec<f32> = variances.iter().map(|v| (v / total).sqrt() as f32).collect();
+        // log2(dim) layers would do if the pairs were chosen well; they are random, so a few more.
+        let layers = if dim < 2 { 0 } else { dim.ilog2() as u64 + 4 };
+        let rotation = (0..layers).map(|layer| rotation_layer(params.seed, layer, dim)).collect();
+        let drifts = (0..params.drift_directions)
+            .flat_map(|i| direction(&mut Stream::new(params.seed, Purpose::Drift, i as u64, 0), &deviations))
+            .collect();
+        let groups = (params.identities as f64 / params.group_size).round().max(1.0) as usize;
+        Self { deviations, rotation, drifts, groups }
+    }
+
+    /// Identity number `index`: cᵢ = √g·u + √(1-g)·v and its modes √(1-m)·cᵢ + √m·w, all of unit length.
+    pub(super) fn identity(&self, params: &SynthParams, index: usize) -> Identity {
+        let stream = &mut Stream::new(params.seed, Purpose::Identity, index as u64, 0);
+        let mut centre = direction(stream, &self.deviations);
+        // One identity per group has nobody to look like.
+        if params.group_size > 1.0 {
+            let group = stream.below(self.groups) as u64;
+            let shared = direction(&mut Stream::new(params.seed, Purpose::Group, group, 0), &self.deviations);
+            blend(&mut centre, &shared, params.likeness);
+        }
+        let count = 1 + stream.below(params.max_modes);
+        let mut modes = Vec::with_capacity(count * centre.len());
+        for _ in 0..count {
+            let mut mode = direction(stream, &self.deviations);
+            blend(&mut mode, &centre, 1.0 - params.mode_spread);
+            modes.extend(mode);
+        }
+        // Uneven shares: most pictures show the usual face.
+        let mut sum = 0.0;
+        let mut shares: Vec<f64> = (0..count)
+            .map(|_| {
+                sum += 0.1 + stream.uniform();
+                sum
+            })
+            .collect();
+        shares.iter_mut().for_each(|s| *s /= sum);
+        Identity { modes, shares }
+    }
+
+    /// Writes image `image` of identity `index` to `out`: mode + σ·n + drift, rotated, of unit length.
+    pub(super) fn image(
+        &self,
+        params: &SynthParams,
+        index: usize,
+        identity: &Identity,
+        image: usize,
+        out: &mut [f32],
+    ) {
+        let dim = out.len();
+        let stream = &mut Stream::new(params.seed, Purpose::Image, index as u64, image as u64);
+        let length = noise_length(params, stream);
+        let at = stream.uniform();
+        let mode = identity.shares.iter().position(|&s| at < s).unwrap_or(identity.shares.len() - 1);
+        let mode = &identity.modes[mode * dim..][..dim];
+        let drift = &self.drifts[stream.below(params.drift_directions) * dim..][..dim];
+        let pull = (params.drift * (length - params.drift_from).max(0.0)) as f32;
+        let length = length as f32;
+        for j in 0..dim {
+            let noise = length * self.deviations[j] * stream.rough_normal();
+            out[j] = mode[j] + noise + pull * drift[j];
+        }
+        for layer in &self.rotation {
+            for &(a, b, cosine, sine) in layer {
+                let (x, y) = (out[a as usize], out[b as usize]);
+                out[a as usize] = cosine * x - sine * y;
+                out[b as usize] = sine * x + cosine * y;
+            }
+        }
+        normalise(out);
+    }
+}
+
+/// The length of the noise of an image, the first draw of its stream: log-normal.
+fn noise_length(params: &SynthParams, stream: &mut Stream) -> f64 {
+    params.noise * exp(params.noise_tail * stream.normal())
+}
+
+/// The quality of an image: the cosine that noise alone leaves between the image and its mode.
+pub(super) fn quality(params: &SynthParams, index: usize, image: usize) -> f32 {
+    let stream = &mut Stream::new(params.seed, Purpose::Image, index as u64, image as u64);
+    let length = noise_length(params, stream);
+    (1.0 / (1.0 + length * length).sqrt()) as f32
+}
+
+/// The number of images of each identity: log-normal, rounded and clipped, with the mean asked for.
+pub(super) fn sizes(params: &SynthParams) -> Vec<u32> {
+    let draws: Vec<(bool, f64)> = (0..params.identities)
+        .map(|i| {
+            let stream = &mut Stream::new(params.seed, Purpose::Size, i as u64, 0);
+            (stream.uniform() < params.singletons, stream.normal())
+        })
+        .collect();
+    let size = |mu: f64, z: f64| {
+        let size = exp(mu + params.size_spread * z).round();
+        size.clamp(params.min_size as f64, params.max_size as f64)
+    };
+    // Clipping moves the mean and so does chance; the median that gives the mean asked for is found by
+    // halving, which a few hundred sizes already make nearly continuous.
+    let others = draws.iter().filter(|d| !d.0).count() as f64;
+    let target = params.mean_of_others() * others;
+    let (mut low, mut high) = (-30.0, 30.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        let total: f64 = draws.iter().filter(|d| !d.0).map(|d| size(middle, d.1)).sum();
+        if total < target { low = middle } else { high = middle }
+    }
+    draws.iter().map(|&(single, z)| if single { 1 } else { size(high, z) as u32 }).collect()
+}
+
+/// The order in which identities are dealt to the parts of a split.
+pub(super) fn shuffled(params: &SynthParams) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..params.identities as u32).collect();
+    shuffle(&mut order, &mut Stream::new(params.seed, Purpose::Split, 0, 0));
+    order
+}
+
+fn shuffle<T>(items: &mut [T], stream: &mut Stream) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, stream.below(i + 1));
+    }
+}
+
+/// Random disjoint pairs, each turned by a random angle; with an odd number, one coordinate rests.
+fn rotation_layer(seed: u64, layer: u64, dim: usize) -> Layer {
+    let stream = &mut Stream::new(seed, Purpose::Rotation, layer, 0);
+    let mut order: Vec<u32> = (0..dim as u32).collect();
+    shuffle(&mut order, stream);
+    let pairs = order.chunks_exact(2);
+    pairs
+        .map(|pair| {
+            // A point in the disc has a uniform angle, without a sine.
+            loop {
+                let (x, y) = (2.0 * stream.uniform() - 1.0, 2.0 * stream.uniform() - 1.0);
+                let square = x * x + y * y;
+                if square > 1e-6 && square <= 1.0 {
+                    let length = square.sqrt();
+                    return (pair[0], pair[1], (x / length) as f32, (y / length) as f32);
+                }
+            }
+        })
+        .collect()
+}
+
+/// A unit vector with the spectrum of the space.
+fn direction(stream: &mut Stream, deviations: &[f32]) -> Vec<f32> {
+    let mut vector: Vec<f32> = deviations.iter().map(|&d| d * stream.rough_normal()).collect();
+    normalise(&mut vector);
+    vector
+}
+
+/// √(1-share)·vector + √share·other, of unit length.
+fn blend(vector: &mut [f32], other: &[f32], share: f64) {
+    let (keep, take) = ((1.0 - share).sqrt() as f32, share.sqrt() as f32);
+    vector.iter_mut().zip(other).for_each(|(v, &o)| *v = keep * *v + take * o);
+    normalise(vector);
+}
+
+fn normalise(vector: &mut [f32]) {
+    let norm = vector.iter().map(|&v| v as f64 * v as f64).sum::<f64>().sqrt();
+    if norm > 0.0 {
+        let scale = 1.0 / norm;
+        vector.iter_mut().for_each(|v| *v = (*v as f64 * scale) as f32);
+    } else {
+        // Everything cancelled: possible in one or two dimensions only. Any direction will do.
+        vector[0] = 1.0;
+    }
+}

@@ -1,0 +1,149 @@
+//! What a synthetic set is made of.
+
+use crate::{Error, Result};
+
+/// The description of a synthetic set. The defaults are the calibrated MS-Celeb-1M-like set of the
+/// [module documentation](super), whose formulas use the symbols in brackets; other profiles change fields:
+///
+/// ```
+/// use kinfolk::synth::SynthParams;
+///
+/// // Many small classes, one in ten with a single picture.
+/// let products = SynthParams {
+///     identities: 3984,
+///     mean_size: 6.767,
+///     min_size: 1,
+///     max_size: 100,
+///     singletons: 0.1,
+///     ..SynthParams::default()
+/// };
+/// assert!(products.validate().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SynthParams {
+    /// Number of identities (1,500).
+    pub identities: usize,
+    /// Number of columns (256).
+    pub dim: usize,
+    /// The same seed gives the same bytes (0).
+    pub seed: u64,
+    /// Number of directions in which embeddings really vary: the participation ratio of the spectrum \[d₀\].
+    /// Fewer directions, closer strangers.
+    pub intrinsic_dim: f64,
+    /// Mean number of images of an identity (68). Met to within rounding by every set, not only on average.
+    pub mean_size: f64,
+    /// Standard deviation of the logarithm of the size (0.75); 0 gives identities of one size.
+    pub size_spread: f64,
+    /// Smallest identity (2), singletons aside.
+    pub min_size: usize,
+    /// Largest identity (300).
+    pub max_size: usize,
+    /// Share of the identities that have one image only (0). They count in `mean_size`.
+    pub singletons: f64,
+    /// Mean number of identities in a group of look-alikes (10); 1 for strangers only.
+    pub group_size: f64,
+    /// Squared share of an identity's centre that its group has in common, 0 to 1 \[g\].
+    pub likeness: f64,
+    /// Most modes (poses, ages) an identity can have (4); each has 1 to this many, equally often.
+    pub max_modes: usize,
+    /// Squared share of a mode's centre that is not its identity's, 0 to 1 \[m\].
+    pub mode_spread: f64,
+    /// Median length of the noise of an image whose mode has length one \[σ₀\].
+    pub noise: f64,
+    /// Standard deviation of the logarithm of that length: how heavy the tail of low quality is \[h\].
+    pub noise_tail: f64,
+    /// Number of directions, shared by everybody, towards which low quality drifts.
+    pub drift_directions: usize,
+    /// Length of noise from which an image drifts \[σ₁\].
+    pub drift_from: f64,
+    /// How much it drifts per length of noise beyond that \[b\]; 0 for none.
+    pub drift: f64,
+}
+
+impl Default for SynthParams {
+    fn default() -> Self {
+        Self {
+            identities: 1500,
+            dim: 256,
+            seed: 0,
+            intrinsic_dim: 48.0,
+            mean_size: 68.0,
+            size_spread: 0.75,
+            min_size: 2,
+            max_size: 300,
+            singletons: 0.0,
+            group_size: 10.0,
+            likeness: 0.3,
+            max_modes: 4,
+            mode_spread: 0.25,
+            noise: 0.8,
+            noise_tail: 0.45,
+            drift_directions: 8,
+            drift_from: 1.2,
+            drift: 1.0,
+        }
+    }
+}
+
+/// The most values (rows x columns) a set may have: what a file offset can address.
+const MAX_VALUES: f64 = (1u64 << 60) as f64;
+
+impl SynthParams {
+    /// Refuses what no set can have, naming the first such parameter.
+    pub fn validate(&self) -> Result<()> {
+        let check = |name, ok: bool, expected, found: String| match ok {
+            true => Ok(()),
+            false => Err(Error::Parameter { name, expected, found }),
+        };
+        let count = |name, value: usize, most: usize, expected| {
+            check(name, (1..=most).contains(&value), expected, value.to_string())
+        };
+        // A comparison with NaN is false, so NaN fails every one of these.
+        let real = |name, value: f64, least: f64, most: f64, expected| {
+            check(name, least <= value && value <= most, expected, value.to_string())
+        };
+        count("identities", self.identities, u32::MAX as usize, "at least 1 and fewer than 2^32")?;
+        count("dim", self.dim, 65_536, "1 to 65536")?;
+        real("intrinsic-dim", self.intrinsic_dim, 1.0, 65_536.0, "1 to 65536")?;
+        real("size-spread", self.size_spread, 0.0, 5.0, "0 to 5")?;
+        count("min-size", self.min_size, u32::MAX as usize, "at least 1 and fewer than 2^32")?;
+        count("max-size", self.max_size, u32::MAX as usize, "at least 1 and fewer than 2^32")?;
+        check(
+            "max-size",
+            self.max_size >= self.min_size,
+            "at least min-size",
+            format!("{} below {}", self.max_size, self.min_size),
+        )?;
+        real("singletons", self.singletons, 0.0, 1.0, "0 to 1")?;
+        // With singletons, the others must make up for them.
+        let others = self.mean_of_others();
+        check(
+            "mean-size",
+            self.mean_size.is_finite()
+                && (self.singletons == 1.0
+                    || (self.min_size as f64..=self.max_size as f64).contains(&others)),
+            "a mean that sizes between min-size and max-size can have, singletons included",
+            self.mean_size.to_string(),
+        )?;
+        check(
+            "identities",
+            self.identities as f64 * self.mean_size.max(1.0) * self.dim as f64 <= MAX_VALUES,
+            "a set of at most 2^60 values",
+            format!("{} identities of {} rows of {}", self.identities, self.mean_size, self.dim),
+        )?;
+        real("group-size", self.group_size, 1.0, u32::MAX as f64, "at least 1 and less than 2^32")?;
+        real("likeness", self.likeness, 0.0, 1.0, "0 to 1")?;
+        count("max-modes", self.max_modes, 1000, "1 to 1000")?;
+        real("mode-spread", self.mode_spread, 0.0, 1.0, "0 to 1")?;
+        real("noise", self.noise, 0.0, 1e6, "0 to 1e6")?;
+        real("noise-tail", self.noise_tail, 0.0, 5.0, "0 to 5")?;
+        count("drift-directions", self.drift_directions, 1_000_000, "1 to 1000000")?;
+        real("drift-from", self.drift_from, 0.0, f64::MAX, "a number, 0 or more")?;
+        real("drift", self.drift, 0.0, 1e6, "0 to 1e6")
+    }
+
+    /// The mean size that identities other than singletons must have.
+    pub(super) fn mean_of_others(&self) -> f64 {
+        (self.mean_size - self.singletons) / (1.0 - self.singletons)
+    }
+}
