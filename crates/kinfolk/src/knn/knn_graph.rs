@@ -84,11 +84,12 @@ fn check_row(n: usize, i: usize, ids: &mut [u32], similarities: &mut [f32], plac
             return value("a finite similarity".to_owned(), similarity.to_string());
         }
     }
+    // Turns -0 into 0: they are equal similarities, but not to `total_cmp`.
+    similarities.iter_mut().for_each(|s| *s += 0.0);
     let in_order = |a: (f32, u32), b: (f32, u32)| a.0 > b.0 || (a.0 == b.0 && a.1 <= b.1);
     if !(1..ids.len()).all(|j| in_order((similarities[j - 1], ids[j - 1]), (similarities[j], ids[j]))) {
         let mut pairs: Vec<_> = similarities.iter().copied().zip(ids.iter().copied()).collect();
-        // Adding zero turns -0 into 0: they are equal similarities, but not to `total_cmp`.
-        pairs.sort_unstable_by(|a, b| (b.0 + 0.0).total_cmp(&(a.0 + 0.0)).then(a.1.cmp(&b.1)));
+        pairs.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         for (j, (similarity, id)) in pairs.into_iter().enumerate() {
             (similarities[j], ids[j]) = (similarity, id);
         }

@@ -16,6 +16,7 @@ mod tests;
 use crate::{Embeddings, Error, Progress, Result};
 use kernel::Kernel;
 
+pub(crate) use dot::dot;
 pub use knn_graph::KnnGraph;
 
 /// How to search.

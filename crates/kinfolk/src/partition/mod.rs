@@ -4,9 +4,11 @@
 //! hangs together is a cluster. Everything else was done by the stages before, so another tau costs O(N M)
 //! and no re-run: milliseconds at 100,000 vertices.
 
+mod natural_tau;
 mod number;
 mod tree;
 
+pub use natural_tau::natural_tau;
 pub use number::number_by_size;
 
 #[cfg(test)]
