@@ -667,6 +667,15 @@ fn published_ids_beyond_float32_are_refused() {
 }
 
 #[test]
+fn published_ids_that_their_type_cannot_hold_are_refused() {
+    let data = npy("<f2", false, "(2049, 2, 1)", &[0; 2049 * 4]);
+    assert_eq!(
+        graph_complaint(&[("data", &data)], None),
+        "g.npz (array data): expected at most 2048 vertices, whose ids dtype '<f2' can hold, found 2049 vertices"
+    );
+}
+
+#[test]
 fn graph_without_known_arrays() {
     assert_eq!(
         graph_complaint(&[("ids", &npy("<u4", false, "(1, 0)", b""))], None),

@@ -73,7 +73,7 @@ fn parse_npy(bytes: &[u8], place: &str) -> Result<Vec<i64>> {
     let mut labels = Vec::with_capacity(array.header.rows_and_width().0);
     array.for_each_block(|_, block| {
         for (row, value) in block.bytes.chunks_exact(block.element.size()).enumerate() {
-            let label = block.element.read_integer(value).unwrap_or_default();
+            let label = block.element.read_integer(value);
             labels.push(i64::try_from(label).map_err(|_| Error::Row {
                 place: place.to_owned(),
                 row,

@@ -8,7 +8,6 @@ use super::AtomicFile;
 use super::array::{Array, UnitRows};
 use super::element::{Accept, Element};
 use crate::{Error, Result};
-use bytemuck::Pod;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -223,7 +222,11 @@ pub(crate) fn header_bytes(kind: &str, shape: &[usize]) -> Vec<u8> {
 
 /// Writes labels, one int64 per row, as `.npy`.
 pub fn write_npy_i64(path: &Path, values: &[i64]) -> Result<()> {
-    write_npy(path, "i8", &[values.len()], values)
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(&header_bytes("i8", &[values.len()]))
+        .and_then(|()| file.write_all(bytemuck::cast_slice(values)))
+        .map_err(|e| Error::io(path, e))?;
+    file.commit()
 }
 
 /// Writes a row-major matrix of `dim` columns as float32 `.npy`.
@@ -232,14 +235,6 @@ pub fn write_npy_f32(path: &Path, rows: &[f32], dim: usize) -> Result<()> {
     let mut writer = NpyF32Writer::create(path, count, dim)?;
     writer.write_rows(rows)?;
     writer.finish()
-}
-
-fn write_npy<T: Pod>(path: &Path, kind: &str, shape: &[usize], values: &[T]) -> Result<()> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(&header_bytes(kind, shape))
-        .and_then(|()| file.write_all(bytemuck::cast_slice(values)))
-        .map_err(|e| Error::io(path, e))?;
-    file.commit()
 }
 
 /// Writes a float32 `.npy` matrix a few rows at a time, so that it need not fit in memory. The file appears when
