@@ -1,7 +1,7 @@
 //! The numbers a numpy array can hold, and how their bytes become values.
 //!
-//! A type is spelled as numpy spells it, `<f4`: byte order (`<` little, `>` big, `=` this machine's, `|` none), kind
-//! (`f` float, `i` signed, `u` unsigned, `b` boolean) and size in bytes.
+//! A type is spelled as numpy spells it, `<f4`: byte order (`<` little, `>` big, `=` this machine's, `|`
+//! none), kind (`f` float, `i` signed, `u` unsigned, `b` boolean) and size in bytes.
 
 use half::f16;
 
@@ -106,8 +106,8 @@ impl Element {
         self.scalar.size()
     }
 
-    /// Reads one value from byte `start`, then one each `stride` bytes, until `out` is full. Integers beyond 2^53
-    /// are rounded.
+    /// Reads one value from byte `start`, then one each `stride` bytes, until `out` is full. Integers beyond
+    /// 2^53 are rounded.
     pub fn read_f64(self, bytes: &[u8], start: usize, stride: usize, out: &mut [f64]) {
         let bytes = &bytes[start..];
         match self.scalar {

@@ -1,7 +1,7 @@
 //! Labels: one integer per row of the features.
 //!
-//! `.npy` holds any integer type, as shape (N,) or (N, 1). `.meta` and `.txt` hold one integer per line, as in the
-//! published face data sets.
+//! `.npy` holds any integer type, as shape (N,) or (N, 1). `.meta` and `.txt` hold one integer per line, as
+//! in the published face data sets.
 
 use super::array::Array;
 use super::element::Accept;

@@ -1,7 +1,8 @@
 //! `.parquet`: a column whose every value is a list of floats, all of one length.
 //!
-//! Lists of variable, large or fixed size, of float16, float32 or float64. The column is read in batches of rows, each
-//! normalised into the result before the next is decoded. Source: <https://parquet.apache.org/docs/file-format/>.
+//! Lists of variable, large or fixed size, of float16, float32 or float64. The column is read in batches of
+//! rows, each normalised into the result before the next is decoded. Source:
+//! <https://parquet.apache.org/docs/file-format/>.
 
 use super::array::UnitRows;
 use crate::embeddings::normalise_rows;
@@ -42,8 +43,8 @@ pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Res
             if dim == 0 {
                 return Err(Error::format(place, "at least one column", "empty lists"));
             }
-            // One float per byte is more than a file without much repetition can hold. The others grow as they go,
-            // and so does a file that declares rows it does not have.
+            // One float per byte is more than a file without much repetition can hold. The others grow as
+            // they go, and so does a file that declares rows it does not have.
             out.reserve_exact(declared_rows.saturating_mul(dim).min(bytes.len()));
         }
         if let Some(i) = (0..lists.rows).find(|&i| lists.length(i) != dim) {

@@ -14,8 +14,8 @@ pub struct KnnGraph {
 }
 
 impl KnnGraph {
-    /// A graph from row-major N x K neighbours and similarities, whatever made them. Rows that are not in order
-    /// are sorted. `place` names the graph in errors.
+    /// A graph from row-major N x K neighbours and similarities, whatever made them. Rows that are not in
+    /// order are sorted. `place` names the graph in errors.
     pub fn from_parts(
         n: usize,
         k: usize,
