@@ -1,14 +1,15 @@
 //! Unit rows: the embeddings every later stage works on.
 //!
-//! Row x becomes x / |x|, with |x| accumulated in f64. A row that is already of unit length, | |x|^2 - 1 | <= 1e-6,
-//! is kept bit for bit. That makes normalising idempotent, and it is what allows a file of unit rows to stay a memory
-//! map instead of becoming a copy: both give the same floats.
+//! Row x becomes x / |x|, with |x| accumulated in f64. A row that is already of unit length, | |x|^2 - 1 | <=
+//! 1e-6, is kept bit for bit. That makes normalising idempotent, and it is what allows a file of unit rows to
+//! stay a memory map instead of becoming a copy: both give the same floats.
 
 use crate::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
 
-/// How far |x|^2 may be from 1 for a row to be kept as it is. Rounding a unit row to f32 moves |x|^2 by about 1e-7.
+/// How far |x|^2 may be from 1 for a row to be kept as it is. Rounding a unit row to f32 moves |x|^2 by about
+/// 1e-7.
 const UNIT_TOLERANCE: f64 = 1e-6;
 
 /// Rows handed to one task at a time, so that its scratch row is allocated once for many.
@@ -107,9 +108,9 @@ pub(crate) fn are_unit_rows(data: &[f32], dim: usize) -> bool {
     })
 }
 
-/// Fills `out` with unit rows, in parallel. `read(i, out_row, values)` puts row `i` of the source into `values`; it
-/// may take it from `out_row`. `first` is the number of the first row in errors; the error is that of the first bad
-/// row, whichever thread met it.
+/// Fills `out` with unit rows, in parallel. `read(i, out_row, values)` puts row `i` of the source into
+/// `values`; it may take it from `out_row`. `first` is the number of the first row in errors; the error is
+/// that of the first bad row, whichever thread met it.
 pub(crate) fn normalise_rows(
     out: &mut [f32],
     dim: usize,

@@ -1,6 +1,7 @@
 //! Files in and out. `tests/data` holds files written by numpy and pyarrow; everything else is made here.
 //!
-//! Not tested: files above 4 GiB (zip64 is exercised by hand), big-endian machines, and files that change while mapped.
+//! Not tested: files above 4 GiB (zip64 is exercised by hand), big-endian machines, and files that change
+//! while mapped.
 
 use half::f16;
 use kinfolk::io::*;
@@ -486,7 +487,8 @@ fn damaged_archive() {
     for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
         let values = [1.0, 0.0, 0.0, 0.0].repeat(8);
         let mut bytes = npz(method, &[("features", &npy_f32(8, 4, &values))]);
-        // The checksum follows 16 bytes after the start of the directory, which has the second "PK" of the file.
+        // The checksum follows 16 bytes after the start of the directory, which has the second "PK" of the
+        // file.
         let directory = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         bytes[directory + 16] ^= 1;
         assert_eq!(
@@ -667,6 +669,15 @@ fn published_ids_beyond_float32_are_refused() {
 }
 
 #[test]
+fn published_ids_that_their_type_cannot_hold_are_refused() {
+    let data = npy("<f2", false, "(2049, 2, 1)", &[0; 2049 * 4]);
+    assert_eq!(
+        graph_complaint(&[("data", &data)], None),
+        "g.npz (array data): expected at most 2048 vertices, whose ids dtype '<f2' can hold, found 2049 vertices"
+    );
+}
+
+#[test]
 fn graph_without_known_arrays() {
     assert_eq!(
         graph_complaint(&[("ids", &npy("<u4", false, "(1, 0)", b""))], None),
@@ -834,9 +845,10 @@ fn matrices() -> impl Strategy<Value = (usize, usize, Vec<f64>)> {
         })
 }
 
-fn encode(descr: &str, values: impl Iterator<Item = f64>) -> Vec<u8> {
+fn encode(descr: &str, values: &[f64]) -> Vec<u8> {
     values
-        .flat_map(|v| match descr {
+        .iter()
+        .flat_map(|&v| match descr {
             "<f2" => f16::from_f64(v).to_le_bytes().to_vec(),
             ">f2" => f16::from_f64(v).to_be_bytes().to_vec(),
             "<f4" => (v as f32).to_le_bytes().to_vec(),
@@ -853,17 +865,18 @@ proptest! {
     #[test]
     fn every_encoding_gives_the_rows_of_the_obvious_twin((rows, dim, values) in matrices()) {
         let expected = normalised(&values, dim);
-        let columns: Vec<f64> = (0..dim).flat_map(|j| (0..rows).map(move |i| i * dim + j)).map(|at| values[at]).collect();
+        let transposed = (0..dim).flat_map(|j| (0..rows).map(move |i| i * dim + j));
+        let columns: Vec<f64> = transposed.map(|at| values[at]).collect();
+        let shape = format!("({rows}, {dim})");
         let options = ReadOptions::default();
         let mut first: Option<Vec<f32>> = None;
         for descr in ["<f2", ">f2", "<f4", ">f4", "<f8", ">f8"] {
             for (fortran, values) in [(false, &values), (true, &columns)] {
-                let array = npy(descr, fortran, &format!("({rows}, {dim})"), &encode(descr, values.iter().copied()));
+                let array = npy(descr, fortran, &shape, &encode(descr, values));
                 let stored = npz(CompressionMethod::Stored, &[("a", &array)]);
                 let deflated = npz(CompressionMethod::Deflated, &[("a", &array)]);
-                for (format, bytes) in
-                    [(EmbeddingFormat::Npy, array), (EmbeddingFormat::Npz, stored), (EmbeddingFormat::Npz, deflated)]
-                {
+                use EmbeddingFormat::{Npy, Npz};
+                for (format, bytes) in [(Npy, array), (Npz, stored), (Npz, deflated)] {
                     let found = parse_embeddings(bytes, format, &options, "a").unwrap();
                     prop_assert_eq!(found.dim(), dim);
                     assert_close(found.as_slice(), &expected);
@@ -874,7 +887,7 @@ proptest! {
             }
         }
         let raw = parse_embeddings(
-            encode("<f4", values.iter().copied()),
+            encode("<f4", &values),
             EmbeddingFormat::Bin,
             &ReadOptions { dim: Some(dim), ..options },
             "a",
@@ -900,10 +913,14 @@ proptest! {
     }
 
     #[test]
-    fn any_graph_survives_the_file(n in 1..30_usize, k in 0..8_usize, seed in prop::collection::vec(-1.0_f32..1.0, 240)) {
+    fn any_graph_survives_the_file(
+        n in 1..30_usize,
+        k in 0..8_usize,
+        similarities in prop::collection::vec(-1.0_f32..1.0, 240),
+    ) {
         let k = k.min(n - 1);
         let ids = (0..n).flat_map(|i| (1..=k).map(move |j| ((i + j) % n) as u32)).collect();
-        let graph = KnnGraph::from_parts(n, k, ids, seed[..n * k].to_vec(), "g").unwrap();
+        let graph = KnnGraph::from_parts(n, k, ids, similarities[..n * k].to_vec(), "g").unwrap();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("g.npz");
         write_graph(&path, &graph, GraphLayout::Kinfolk).unwrap();

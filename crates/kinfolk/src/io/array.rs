@@ -46,8 +46,8 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// The array in a `.npy` file that can be read only once. No more than `at_most` bytes can come, so an array that
-    /// says it is larger is refused before memory is set aside for it.
+    /// The array in a `.npy` file that can be read only once. No more than `at_most` bytes can come, so an
+    /// array that says it is larger is refused before memory is set aside for it.
     pub fn from_stream(
         mut reader: Box<dyn Read + 'a>,
         at_most: usize,

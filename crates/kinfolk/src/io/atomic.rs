@@ -6,8 +6,9 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file written beside its destination and renamed onto it by [`commit`](Self::commit), so that nobody reads half
-/// of it and an old file is never lost to a run that fails. Dropped before that, it leaves nothing behind.
+/// A file written beside its destination and renamed onto it by [`commit`](Self::commit), so that nobody
+/// reads half of it and an old file is never lost to a run that fails. Dropped before that, it leaves nothing
+/// behind.
 ///
 /// It is safe against this process failing, not against power failing: nothing is synced to the disk.
 #[derive(Debug)]

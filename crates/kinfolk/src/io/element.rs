@@ -1,7 +1,7 @@
 //! The numbers a numpy array can hold, and how their bytes become values.
 //!
-//! A type is spelled as numpy spells it, `<f4`: byte order (`<` little, `>` big, `=` this machine's, `|` none), kind
-//! (`f` float, `i` signed, `u` unsigned, `b` boolean) and size in bytes.
+//! A type is spelled as numpy spells it, `<f4`: byte order (`<` little, `>` big, `=` this machine's, `|`
+//! none), kind (`f` float, `i` signed, `u` unsigned, `b` boolean) and size in bytes.
 
 use half::f16;
 
@@ -106,8 +106,8 @@ impl Element {
         self.scalar.size()
     }
 
-    /// Reads one value from byte `start`, then one each `stride` bytes, until `out` is full. Integers beyond 2^53
-    /// are rounded.
+    /// Reads one value from byte `start`, then one each `stride` bytes, until `out` is full. Integers beyond
+    /// 2^53 are rounded.
     pub fn read_f64(self, bytes: &[u8], start: usize, stride: usize, out: &mut [f64]) {
         let bytes = &bytes[start..];
         match self.scalar {
@@ -150,8 +150,9 @@ impl Element {
         }
     }
 
-    /// The whole number in `bytes`, which hold exactly one; none if it is a float. No integer type is rounded.
-    pub fn read_integer(self, bytes: &[u8]) -> Option<i128> {
+    /// The whole number in `bytes`, which hold exactly one of an integer type. None is rounded.
+    pub fn read_integer(self, bytes: &[u8]) -> i128 {
+        debug_assert!(!self.scalar.is_float());
         let mut raw = [0; 8];
         let size = self.size();
         raw[..size].copy_from_slice(bytes);
@@ -159,14 +160,13 @@ impl Element {
             raw[..size].reverse();
         }
         let unsigned = u64::from_le_bytes(raw);
-        // Shifting up and back repeats the sign bit of a short integer.
-        let shift = 64 - 8 * size as u32;
         match self.scalar {
-            Scalar::Bool | Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Some(unsigned.into()),
             Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
-                Some((((unsigned << shift) as i64) >> shift).into())
+                // Shifting up and back repeats the sign bit of a short integer.
+                let shift = 64 - 8 * size;
+                (((unsigned << shift) as i64) >> shift).into()
             }
-            Scalar::F16 | Scalar::F32 | Scalar::F64 => None,
+            _ => unsigned.into(),
         }
     }
 }
@@ -181,13 +181,12 @@ mod tests {
 
     #[test]
     fn integers_keep_their_sign_in_both_byte_orders() {
-        assert_eq!(element("|i1").read_integer(&[0xfe]), Some(-2));
-        assert_eq!(element("|u1").read_integer(&[0xfe]), Some(254));
-        assert_eq!(element("<i2").read_integer(&(-3_i16).to_le_bytes()), Some(-3));
-        assert_eq!(element(">i4").read_integer(&(-70_000_i32).to_be_bytes()), Some(-70_000));
-        assert_eq!(element(">u8").read_integer(&u64::MAX.to_be_bytes()), Some(u64::MAX.into()));
-        assert_eq!(element("<i8").read_integer(&i64::MIN.to_le_bytes()), Some(i64::MIN.into()));
-        assert_eq!(element("<f4").read_integer(&1.0_f32.to_le_bytes()), None);
+        assert_eq!(element("|i1").read_integer(&[0xfe]), -2);
+        assert_eq!(element("|u1").read_integer(&[0xfe]), 254);
+        assert_eq!(element("<i2").read_integer(&(-3_i16).to_le_bytes()), -3);
+        assert_eq!(element(">i4").read_integer(&(-70_000_i32).to_be_bytes()), -70_000);
+        assert_eq!(element(">u8").read_integer(&u64::MAX.to_be_bytes()), u64::MAX.into());
+        assert_eq!(element("<i8").read_integer(&i64::MIN.to_le_bytes()), i64::MIN.into());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! kNN graphs as `.npz`, in two layouts.
 //!
-//! kinfolk's: `ids` (uint32, N x K) then `similarities` (float32, N x K), neighbours other than the vertex itself.
+//! kinfolk's: `ids` (uint32, N x K) then `similarities` (float32, N x K), neighbours other than the vertex
+//! itself.
 //!
-//! The published one (`knns/NAME/faiss_k_80.npz` of learn-to-cluster): `data` (float32, N x 2 x K), of which `[i, 0]` are
-//! the ids and `[i, 1]` the distances, 1 - similarity. The vertex itself is one of its K: usually the first, later if
-//! duplicates come before it, absent if enough of them do. Reading drops it, or else the farthest, so that K - 1 remain.
+//! The published one (`knns/NAME/faiss_k_80.npz` of learn-to-cluster): `data` (float32, N x 2 x K), of which
+//! `[i, 0]` are the ids and `[i, 1]` the distances, 1 - similarity. The vertex itself is one of its K:
+//! usually the first, later if duplicates come before it, absent if enough of them do. Reading drops it, or
+//! else the farthest, so that K - 1 remain.
 
 use super::element::{Accept, Scalar};
 use super::npz::Archive;
@@ -28,8 +30,8 @@ pub enum GraphLayout {
     /// `ids` and `similarities`.
     #[default]
     Kinfolk,
-    /// `data`, as learn-to-cluster reads it: the vertex itself first, with distance 0. Its ids are float32, which is
-    /// exact up to 16,777,216 vertices; larger graphs are refused.
+    /// `data`, as learn-to-cluster reads it: the vertex itself first, with distance 0. Its ids are float32,
+    /// which is exact up to 16,777,216 vertices; larger graphs are refused.
     Published,
 }
 
@@ -185,7 +187,8 @@ fn check_rows(n: usize, expected: Option<usize>, place: &str) -> Result<()> {
     }
 }
 
-/// Writes a graph as `.npz` that `numpy.load` reads. Nothing is compressed: floats of this kind do not shrink.
+/// Writes a graph as `.npz` that `numpy.load` reads. Nothing is compressed: floats of this kind do not
+/// shrink.
 pub fn write_graph(path: &Path, graph: &KnnGraph, layout: GraphLayout) -> Result<()> {
     if layout == GraphLayout::Published && graph.len() > MOST_F32_ROWS {
         let expected = format!("at most {MOST_F32_ROWS} vertices, whose ids float32 can hold");

@@ -1,7 +1,7 @@
 //! Labels: one integer per row of the features.
 //!
-//! `.npy` holds any integer type, as shape (N,) or (N, 1). `.meta` and `.txt` hold one integer per line, as in the
-//! published face data sets.
+//! `.npy` holds any integer type, as shape (N,) or (N, 1). `.meta` and `.txt` hold one integer per line, as
+//! in the published face data sets.
 
 use super::array::Array;
 use super::element::Accept;
@@ -73,7 +73,7 @@ fn parse_npy(bytes: &[u8], place: &str) -> Result<Vec<i64>> {
     let mut labels = Vec::with_capacity(array.header.rows_and_width().0);
     array.for_each_block(|_, block| {
         for (row, value) in block.bytes.chunks_exact(block.element.size()).enumerate() {
-            let label = block.element.read_integer(value).unwrap_or_default();
+            let label = block.element.read_integer(value);
             labels.push(i64::try_from(label).map_err(|_| Error::Row {
                 place: place.to_owned(),
                 row,

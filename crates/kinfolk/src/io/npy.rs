@@ -1,14 +1,14 @@
 //! `.npy`: one numpy array.
 //!
-//! The magic `\x93NUMPY`, two version bytes, the header's length (2 bytes in version 1, 4 in 2 and 3, little-endian), the
-//! header, a Python dictionary such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, then the values.
-//! Source: `numpy/lib/_format_impl.py`. As numpy does, bytes after the last value are ignored.
+//! The magic `\x93NUMPY`, two version bytes, the header's length (2 bytes in version 1, 4 in 2 and 3,
+//! little-endian), the header, a Python dictionary such as `{'descr': '<f4', 'fortran_order': False, 'shape':
+//! (3, 4), }`, then the values. Source: `numpy/lib/_format_impl.py`. As numpy does, bytes after the last
+//! value are ignored.
 
 use super::AtomicFile;
 use super::array::{Array, UnitRows};
 use super::element::{Accept, Element};
 use crate::{Error, Result};
-use bytemuck::Pod;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -211,8 +211,8 @@ pub(crate) fn header_bytes(kind: &str, shape: &[usize]) -> Vec<u8> {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
     let shape = shape_text(shape);
     let header = format!("{{'descr': '{order}{kind}', 'fortran_order': False, 'shape': {shape}, }}");
-    // Magic, version, length and final newline take 11 bytes; values start at a multiple of 64, so that a map of
-    // the file is aligned.
+    // Magic, version, length and final newline take 11 bytes; values start at a multiple of 64, so that a map
+    // of the file is aligned.
     let padded = (header.len() + 11).next_multiple_of(64) - 11;
     let mut bytes = MAGIC.to_vec();
     bytes.extend([1, 0]);
@@ -223,7 +223,11 @@ pub(crate) fn header_bytes(kind: &str, shape: &[usize]) -> Vec<u8> {
 
 /// Writes labels, one int64 per row, as `.npy`.
 pub fn write_npy_i64(path: &Path, values: &[i64]) -> Result<()> {
-    write_npy(path, "i8", &[values.len()], values)
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(&header_bytes("i8", &[values.len()]))
+        .and_then(|()| file.write_all(bytemuck::cast_slice(values)))
+        .map_err(|e| Error::io(path, e))?;
+    file.commit()
 }
 
 /// Writes a row-major matrix of `dim` columns as float32 `.npy`.
@@ -234,16 +238,8 @@ pub fn write_npy_f32(path: &Path, rows: &[f32], dim: usize) -> Result<()> {
     writer.finish()
 }
 
-fn write_npy<T: Pod>(path: &Path, kind: &str, shape: &[usize], values: &[T]) -> Result<()> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(&header_bytes(kind, shape))
-        .and_then(|()| file.write_all(bytemuck::cast_slice(values)))
-        .map_err(|e| Error::io(path, e))?;
-    file.commit()
-}
-
-/// Writes a float32 `.npy` matrix a few rows at a time, so that it need not fit in memory. The file appears when
-/// [`finish`](Self::finish) succeeds; dropping the writer before leaves nothing.
+/// Writes a float32 `.npy` matrix a few rows at a time, so that it need not fit in memory. The file appears
+/// when [`finish`](Self::finish) succeeds; dropping the writer before leaves nothing.
 #[derive(Debug)]
 pub struct NpyF32Writer {
     file: AtomicFile,

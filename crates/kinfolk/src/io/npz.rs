@@ -1,7 +1,7 @@
 //! `.npz`: a zip archive of `.npy` arrays, stored (`numpy.savez`) or deflated (`numpy.savez_compressed`).
 //!
-//! The `zip` crate reads the directory; the members are read here, because a stored member is best used where it lies in
-//! the map. Checksums are verified either way.
+//! The `zip` crate reads the directory; the members are read here, because a stored member is best used where
+//! it lies in the map. Checksums are verified either way.
 
 use super::array::{Array, UnitRows};
 use super::element::Accept;
@@ -10,7 +10,8 @@ use flate2::read::DeflateDecoder;
 use std::io::{Cursor, Read};
 use zip::{CompressionMethod, ZipArchive};
 
-/// A deflated byte stands for at most this many: one bit for a length code of 258 bytes, one for its distance.
+/// A deflated byte stands for at most this many: one bit for a length code of 258 bytes, one for its
+/// distance.
 const MOST_BYTES_PER_DEFLATED: usize = 1032;
 
 /// An archive whose directory is read.

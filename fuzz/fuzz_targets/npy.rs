@@ -1,0 +1,13 @@
+//! Embeddings from `.npy`.
+#![no_main]
+
+use kinfolk::io::{EmbeddingFormat, ReadOptions, parse_embeddings};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let options = ReadOptions::default();
+    if let Ok(embeddings) = parse_embeddings(bytes.to_vec(), EmbeddingFormat::Npy, &options, "fuzz") {
+        assert_eq!(embeddings.as_slice().len(), embeddings.len() * embeddings.dim());
+        assert!(embeddings.as_slice().iter().all(|v| v.is_finite()));
+    }
+});
