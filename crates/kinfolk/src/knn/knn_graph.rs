@@ -47,6 +47,22 @@ impl KnnGraph {
         }
     }
 
+    /// The same graph with only the `k` nearest neighbours of each vertex.
+    pub fn nearest(&self, k: usize) -> Result<Self> {
+        if k == 0 || k > self.k {
+            let found = format!("{k} of {} neighbours", self.k);
+            return Err(Error::Parameter {
+                name: "-k",
+                expected: "at least 1, at most what the graph has",
+                found,
+            });
+        }
+        let ids = self.ids.chunks_exact(self.k).flat_map(|row| &row[..k]).copied().collect();
+        let similarities =
+            self.similarities.chunks_exact(self.k).flat_map(|row| &row[..k]).copied().collect();
+        Ok(Self { n: self.n, k, ids, similarities })
+    }
+
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.n

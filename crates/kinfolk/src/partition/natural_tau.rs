@@ -6,8 +6,9 @@
 //! - the valley between strangers and relatives: Otsu's threshold (1979) of all similarities in the kNN graph;
 //!   too low where images are so bad that there is no valley.
 //!
-//! Chosen on the training halves of two face sets: there the mean is within 0.6 points (mean of pairwise and BCubed F)
-//! of the best tau, the first guess alone within 3, the second alone within 14.
+//! Chosen on training identities. Mean of pairwise and BCubed F, against that of the best tau: faces 95.2 of 95.2,
+//! faces at 24 pixels 63.3 of 63.8, synthetic 78.9 of 86.8; the first guess alone 95.1, 60.8 and 55.5, the
+//! second alone 94.7, 50.4 and 86.8.
 
 use crate::knn::dot;
 use crate::random::Random;

@@ -1,0 +1,41 @@
+//! Progress bars on stderr, drawn only when it is a terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use kinfolk::Progress;
+use std::sync::Mutex;
+
+/// One bar for each stage, gone when the next begins.
+#[derive(Default)]
+pub struct Bars(Mutex<Option<ProgressBar>>);
+
+impl Bars {
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Progress for Bars {
+    fn begin(&self, stage: &str, total: u64) {
+        let bar = ProgressBar::new(total).with_message(stage.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("{msg:20} {wide_bar} {percent:>3}% {eta:>4}") {
+            bar.set_style(style);
+        }
+        if let Some(before) = self.current().replace(bar) {
+            before.finish_and_clear();
+        }
+    }
+
+    fn advance(&self, steps: u64) {
+        if let Some(bar) = &*self.current() {
+            bar.inc(steps);
+        }
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        if let Some(bar) = self.current().take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! One file for each word of the command.
+
+pub mod cluster;
+pub mod demo;
+pub mod eval;
+pub mod knn;
+pub mod synth;
+
+use crate::failure::Failure;
+use clap::Args;
+use kinfolk::{Embeddings, KnnParams, Search};
+use std::path::{Path, PathBuf};
+
+/// Where the embeddings are.
+#[derive(Args, Clone)]
+pub struct Features {
+    /// Embeddings, one row each: .npy, .npz, .bin (with --dim) or .parquet
+    pub features: PathBuf,
+    /// Columns of a .bin file
+    #[arg(long, value_name = "D")]
+    pub dim: Option<usize>,
+    /// Array of a .npz file or column of a .parquet file; the first if not given
+    #[arg(long, value_name = "NAME")]
+    pub array: Option<String>,
+}
+
+impl Features {
+    /// Reads and normalises them.
+    pub fn read(&self) -> kinfolk::Result<Embeddings> {
+        let options = kinfolk::io::ReadOptions { dim: self.dim, array: self.array.clone() };
+        kinfolk::io::read_embeddings(&self.features, &options)
+    }
+}
+
+/// How to find neighbours.
+#[derive(Args, Clone)]
+pub struct Neighbours {
+    /// Neighbours of each row, itself excluded [default: 80]
+    #[arg(short, value_name = "K")]
+    pub k: Option<usize>,
+    /// Find every true neighbour [default up to 50,000 rows]
+    #[arg(long, conflicts_with = "recall")]
+    pub exact: bool,
+    /// Find this share of the true neighbours, measured on a sample [default above 50,000 rows: 0.98]
+    #[arg(long, value_name = "R")]
+    pub recall: Option<f32>,
+    /// Seed of everything random
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl Neighbours {
+    /// Parameters for a set of `rows` rows; warns when K is too large for it.
+    pub fn params(&self, rows: usize) -> KnnParams {
+        let search = match self.recall {
+            Some(recall) => Search::Recall(recall),
+            None if self.exact => Search::Exact,
+            None => Search::Auto,
+        };
+        let params = KnnParams { search, seed: self.seed, ..KnnParams::default() };
+        let k = self.k.unwrap_or(params.k);
+        if self.k.is_some_and(|k| k >= rows) {
+            eprintln!("warning: -k {k}: expected less than the {rows} rows; using {}", rows - 1);
+        }
+        KnnParams { k, ..params }
+    }
+}
+
+/// Makes the directory that results go to, and those above it.
+pub fn make_directory(directory: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(directory).map_err(|e| kinfolk::Error::io(directory, e).into())
+}
+
+/// Writes a text file whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    let mut file = kinfolk::io::AtomicFile::create(path)?;
+    file.write_all(text.as_bytes()).map_err(|e| kinfolk::Error::io(path, e))?;
+    Ok(file.commit()?)
+}

@@ -1,0 +1,26 @@
+//! What a run cost: processor time and memory, as the system counts them.
+
+use std::time::Duration;
+
+/// Processor time of this process, all threads.
+pub fn cpu_time() -> Duration {
+    let usage = usage();
+    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// The most memory this process has held, in bytes.
+pub fn peak_memory() -> u64 {
+    // Linux counts in KB, macOS in bytes.
+    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+    usage().ru_maxrss as u64 * unit
+}
+
+fn usage() -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `getrusage` fills the struct it is given; zeroed, it is valid even if the call failed.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+}
