@@ -245,6 +245,15 @@ mod parquet {
     }
 
     #[test]
+    fn files_that_a_fuzzer_found() {
+        let message = complaint("huge_dictionary.parquet", None);
+        assert!(message.contains("expected a parquet file, found"), "{message}");
+        assert!(message.contains("dictionary values in"), "{message}");
+        let message = complaint("damaged_page.parquet", None);
+        assert!(message.ends_with("expected a parquet file, found a damaged one"), "{message}");
+    }
+
+    #[test]
     fn not_parquet() {
         let message = super::complaint("a.parquet", b"hello, I am not parquet");
         assert!(message.starts_with("a.parquet: expected a parquet file, found \""), "{message}");

@@ -14,26 +14,30 @@ use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::serialized_reader::SerializedPageReader;
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Rows decoded at a time.
 const BATCH_ROWS: usize = 8192;
 
 /// The rows of the named column, or of the first that holds lists of floats.
 pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Result<UnitRows<'static>> {
-    let unreadable = |e: &dyn std::fmt::Display| Error::format(place, "a parquet file", format!("\"{e}\""));
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|e| unreadable(&e))?;
+    let builder = guard(place, || ParquetRecordBatchReaderBuilder::try_new(bytes.clone()))?;
     let (index, name) = find_column(builder.schema(), column, place)?;
-    let place = format!("{place} (column {name})");
+    guard(place, || check_dictionaries(bytes, builder.metadata(), index))?;
     let declared_rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
     let mask = ProjectionMask::roots(builder.parquet_schema(), [index]);
-    let batches =
-        builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|e| unreadable(&e))?;
+    let mut batches = guard(place, || builder.with_projection(mask).with_batch_size(BATCH_ROWS).build())?;
+    let place = format!("{place} (column {name})");
 
     let mut out = Vec::new();
     let (mut first, mut dim) = (0, 0);
-    for batch in batches {
-        let batch = batch.map_err(|e| unreadable(&e))?;
+    while let Some(batch) = guard(&place, || batches.next().transpose())? {
         let lists = Lists::of(batch.column(0), first, &place)?;
         if lists.rows == 0 {
             continue;
@@ -59,6 +63,48 @@ pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Res
         return Err(Error::format(place, "at least one row", "0 rows"));
     }
     Ok((Cow::Owned(out), dim))
+}
+
+/// Runs part of the decoder. It panics on some damaged files instead of saying so, and a damaged file is no
+/// reason to stop whatever program asked for it.
+fn guard<T, E: std::fmt::Display>(
+    place: &str,
+    decode: impl FnOnce() -> std::result::Result<T, E>,
+) -> Result<T> {
+    let unreadable = |found: String| Error::format(place, "a parquet file", found);
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(result) => result.map_err(|e| unreadable(format!("\"{e}\""))),
+        Err(_) => Err(unreadable("a damaged one".to_owned())),
+    }
+}
+
+/// Refuses a dictionary that declares more values than it has bytes: the decoder sets memory aside for all of
+/// them first, gigabytes for a file of a few hundred bytes.
+fn check_dictionaries(
+    bytes: &Bytes,
+    metadata: &ParquetMetaData,
+    root: usize,
+) -> std::result::Result<(), ParquetError> {
+    let schema = metadata.file_metadata().schema_descr();
+    let source = Arc::new(bytes.clone());
+    for group in metadata.row_groups() {
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        let chunks = group.columns().iter().enumerate();
+        for (_, chunk) in chunks.filter(|&(leaf, _)| schema.get_column_root_idx(leaf) == root) {
+            let mut pages = SerializedPageReader::new(source.clone(), chunk, rows, None)?;
+            while let Some(page) = pages.peek_next_page()? {
+                if !page.is_dict {
+                    pages.skip_next_page()?;
+                } else if let Some(Page::DictionaryPage { buf, num_values, .. }) = pages.get_next_page()?
+                    && num_values as usize > buf.len()
+                {
+                    let (values, held) = (num_values, buf.len());
+                    return Err(ParquetError::General(format!("{values} dictionary values in {held} bytes")));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The column's number and name.

@@ -2,7 +2,8 @@
 
     python make.py      (numpy, pyarrow)
 
-Every feature file holds the same matrix; its values are exact in float16.
+Every feature file holds the same matrix; its values are exact in float16. huge_dictionary.parquet and
+damaged_page.parquet are not made here: the fuzzer found them.
 """
 
 from pathlib import Path
