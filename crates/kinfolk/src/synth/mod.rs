@@ -30,7 +30,21 @@
 //! bytes on any number of threads. Rows are generated while they are written, in blocks of 16 MB: 5.2 million
 //! rows of 256 columns peak at 85 MB of memory, and 102,000 rows take 0.35 s of CPU time.
 //!
-//! CALIBRATION
+//! # Calibration
+//!
+//! Pairwise F / BCubed F of the default parameters, 1,500 identities, 102,000 rows of 256, K = 80 without
+//! self, measured by `bench/calibrate_synth.py` (faiss 20-round spherical k-means, PyPI `infomap` 2.16):
+//!
+//! | | MS-Celeb-1M | seed 0 | seed 1 | seed 2 |
+//! |---|---|---|---|---|
+//! | k-means, true k | 80 / 82 | 78.9 / 81.7 | 80.7 / 82.5 | 79.5 / 81.7 |
+//! | connected components, best threshold | 67 / 70 | 68.4 / 70.6 | 67.5 / 70.8 | 68.1 / 72.6 |
+//! | Infomap, two-level, directed, best threshold | 93 / 92 | 93.7 / 92.6 | 93.5 / 92.3 | 93.8 / 92.5 |
+//! | of the 80 nearest, same identity | 0.63 | 0.642 | 0.638 | 0.641 |
+//!
+//! Seed 0 with exact neighbours, the others in 100 of 1,000 cells. The number of identities was not varied in
+//! the final calibration: groups keep their size as a set grows but the space fills up, so larger sets are
+//! somewhat harder, as real ones are.
 
 mod model;
 mod params;
