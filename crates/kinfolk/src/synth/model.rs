@@ -104,9 +104,12 @@ impl Space {
     }
 }
 
-/// The length of the noise of an image, the first draw of its stream: log-normal.
+/// The length of the noise of an image, the first draw of its stream: σ₀·exp(h·(z + z₊²/4)).
 fn noise_length(params: &SynthParams, stream: &mut Stream) -> f64 {
-    params.noise * exp(params.noise_tail * stream.normal())
+    let z = stream.normal();
+    let above = z.max(0.0);
+    // Beyond a billion nothing of the image is left; the limit keeps single precision finite.
+    (params.noise * exp(params.noise_tail * (z + above * above / 4.0))).min(1e9)
 }
 
 /// The quality of an image: the cosine that noise alone leaves between the image and its mode.

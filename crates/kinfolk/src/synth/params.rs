@@ -27,12 +27,12 @@ pub struct SynthParams {
     pub dim: usize,
     /// The same seed gives the same bytes (0).
     pub seed: u64,
-    /// Number of directions in which embeddings really vary: the participation ratio of the spectrum \[d₀\].
-    /// Fewer directions, closer strangers.
+    /// Number of directions in which embeddings really vary: the participation ratio of the spectrum (48)
+    /// \[d₀\]. Fewer directions, closer strangers.
     pub intrinsic_dim: f64,
     /// Mean number of images of an identity (68). Met to within rounding by every set, not only on average.
     pub mean_size: f64,
-    /// Standard deviation of the logarithm of the size (0.75); 0 gives identities of one size.
+    /// Standard deviation of the logarithm of the size (0.7); 0 gives identities of one size.
     pub size_spread: f64,
     /// Smallest identity (2), singletons aside.
     pub min_size: usize,
@@ -42,21 +42,21 @@ pub struct SynthParams {
     pub singletons: f64,
     /// Mean number of identities in a group of look-alikes (10); 1 for strangers only.
     pub group_size: f64,
-    /// Squared share of an identity's centre that its group has in common, 0 to 1 \[g\].
+    /// Squared share of an identity's centre that its group has in common, 0 to 1 (0.3) \[g\].
     pub likeness: f64,
     /// Most modes (poses, ages) an identity can have (4); each has 1 to this many, equally often.
     pub max_modes: usize,
-    /// Squared share of a mode's centre that is not its identity's, 0 to 1 \[m\].
+    /// Squared share of a mode's centre that is not its identity's, 0 to 1 (0.12) \[m\].
     pub mode_spread: f64,
-    /// Median length of the noise of an image whose mode has length one \[σ₀\].
+    /// Median length of the noise of an image whose mode has length one (0.91) \[σ₀\].
     pub noise: f64,
-    /// Standard deviation of the logarithm of that length: how heavy the tail of low quality is \[h\].
+    /// How unequal the quality of images is, and how heavy the tail of low quality (0.22) \[h\]; 0 for equal.
     pub noise_tail: f64,
-    /// Number of directions, shared by everybody, towards which low quality drifts.
+    /// Number of directions, shared by everybody, towards which low quality drifts (8).
     pub drift_directions: usize,
-    /// Length of noise from which an image drifts \[σ₁\].
+    /// Length of noise from which an image drifts (1.25) \[σ₁\].
     pub drift_from: f64,
-    /// How much it drifts per length of noise beyond that \[b\]; 0 for none.
+    /// How much it drifts per length of noise beyond that (1.25) \[b\]; 0 for none.
     pub drift: f64,
 }
 
@@ -68,19 +68,19 @@ impl Default for SynthParams {
             seed: 0,
             intrinsic_dim: 48.0,
             mean_size: 68.0,
-            size_spread: 0.75,
+            size_spread: 0.7,
             min_size: 2,
             max_size: 300,
             singletons: 0.0,
             group_size: 10.0,
             likeness: 0.3,
             max_modes: 4,
-            mode_spread: 0.25,
-            noise: 0.8,
-            noise_tail: 0.45,
+            mode_spread: 0.12,
+            noise: 0.91,
+            noise_tail: 0.22,
             drift_directions: 8,
-            drift_from: 1.2,
-            drift: 1.0,
+            drift_from: 1.25,
+            drift: 1.25,
         }
     }
 }

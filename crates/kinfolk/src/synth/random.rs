@@ -74,7 +74,7 @@ impl Stream {
     pub(super) fn rough_normal(&mut self) -> f32 {
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
         // 1 / sqrt(8 (256^2 - 1) / 12)
-        const SCALE: f32 = 0.004_784_216_4;
+        const SCALE: f32 = 0.004_784_196;
         let word = self.word();
         let pairs = (word & EVEN) + ((word >> 8) & EVEN);
         let sum = pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48;
