@@ -1,11 +1,14 @@
 """Holds the `kinfolk` command against the Python libraries that people trust.
 
-    python bench/check_against_python.py metrics [--kinfolk PATH] [--rows N]
+    python bench/check_against_python.py [metrics] [neighbours] [files] [--kinfolk PATH] [--rows N]
 
 metrics     `kinfolk eval TRUTH.npy PREDICTED.npy --json` against scikit-learn's pair counts and NMI and an
             obvious BCubed, on label pairs of many shapes.
+neighbours  `kinfolk knn` against faiss's exact search, and the layouts it writes against numpy.
+files       one set as numpy and pyarrow write it, in every form: the clusters must be the same.
 
-Needs numpy and scikit-learn. Prints one line per case and exits with 1 if any differs by more than 1e-9.
+All of them if none is named. Needs numpy, scikit-learn, faiss-cpu and pyarrow. Prints one line per case and exits
+with 1 if any differs: scores by more than 1e-9, similarities by more than 1e-5.
 """
 
 import argparse
@@ -116,14 +119,109 @@ def check_metrics(kinfolk, rows):
     return failures
 
 
+def run_kinfolk(kinfolk, *arguments):
+    command = [kinfolk, *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+def report(good, name):
+    print("ok  " if good else "FAIL", name)
+    return 0 if good else 1
+
+
+def noisy_groups(rows, dim, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(rows // 20 + 1, dim))
+    x = centres[np.arange(rows) % len(centres)] + 0.8 * rng.normal(size=(rows, dim))
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+
+def check_neighbours(kinfolk, rows):
+    import faiss
+
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        features, graph = Path(directory, "x.npy"), Path(directory, "graph.npz")
+        for n, dim, k in ((rows, 256, 80), (rows // 4, 33, 10), (300, 512, 299), (2, 3, 1)):
+            x = noisy_groups(n, dim)
+            np.save(features, x)
+            run_kinfolk(kinfolk, "knn", features, "-k", k, "-o", graph, "--exact")
+            with np.load(graph) as arrays:
+                assert list(arrays) == ["ids", "similarities"]
+                ids, similarities = arrays["ids"], arrays["similarities"]
+            index = faiss.IndexFlatIP(dim)
+            index.add(x)
+            expected, expected_ids = index.search(x, k + 1)
+            others = np.argsort(expected_ids == np.arange(n)[:, None], axis=1, kind="stable")[:, :k]
+            expected = np.take_along_axis(expected, others, axis=1)
+            expected_ids = np.take_along_axis(expected_ids, others, axis=1)
+            worst = np.abs(similarities - expected).max()
+            same = np.mean(np.sort(ids, axis=1) == np.sort(expected_ids, axis=1))
+            name = f"{n} x {dim}, {k} neighbours: largest difference {worst:.1e}, {same:.4%} the same ids"
+            # Two neighbours whose similarities round differently may change places at the end of a list.
+            failures += report(worst < 1e-5 and same > 0.999, name)
+
+            run_kinfolk(kinfolk, "knn", features, "-k", k, "-o", graph, "--exact", "--published")
+            with np.load(graph) as arrays:
+                data = arrays["data"]
+            good = data.shape == (n, 2, k + 1) and (data[:, 0, 0] == np.arange(n)).all()
+            good &= (data[:, 0, 1:] == ids).all() and np.allclose(1 - data[:, 1, 1:], similarities, atol=1e-6)
+            failures += report(good, f"{n} x {dim}: the published layout")
+    return failures
+
+
+def check_files(kinfolk, rows):
+    import pyarrow
+    import pyarrow.parquet
+
+    x = noisy_groups(rows // 10, 64)
+    half = x.astype(np.float16)
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(x.ravel()), 64)
+    ragged = pyarrow.array(list(x.astype(np.float64)))
+    forms = {
+        "f4.npy": lambda p: np.save(p, x),
+        "f8.npy": lambda p: np.save(p, x.astype(np.float64)),
+        "fortran.npy": lambda p: np.save(p, np.asfortranarray(x)),
+        "big_endian.npy": lambda p: np.save(p, x.astype(">f4")),
+        "scaled.npy": lambda p: np.save(p, 4 * x),
+        "stored.npz": lambda p: np.savez(p, features=x),
+        "deflated.npz": lambda p: np.savez_compressed(p, features=x),
+        "raw.bin": lambda p: x.tofile(p),
+        "fixed.parquet": lambda p: pyarrow.parquet.write_table(pyarrow.table({"name": lists}), p),
+        "lists.parquet": lambda p: pyarrow.parquet.write_table(pyarrow.table({"name": ragged}), p),
+    }
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        np.save(Path(directory, "f2.npy"), half)
+        np.save(Path(directory, "f2_as_f4.npy"), half.astype(np.float32))
+
+        def labels(name):
+            options = ("--dim", 64) if name.endswith(".bin") else ()
+            run_kinfolk(kinfolk, "cluster", Path(directory, name), "-o", Path(directory, "out"), *options)
+            return np.load(Path(directory, "out", "labels.npy"))
+
+        for name, write in forms.items():
+            write(Path(directory, name))
+            failures += report((labels(name) == labels("f4.npy")).all(), name)
+        failures += report((labels("f2.npy") == labels("f2_as_f4.npy")).all(), "f2.npy")
+    return failures
+
+
+SECTIONS = {"metrics": check_metrics, "neighbours": check_neighbours, "files": check_files}
+
+
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("section", choices=["metrics"])
+    parser.add_argument("sections", nargs="*", help=", ".join(SECTIONS))
     parser.add_argument("--kinfolk", default="kinfolk", help="the command to check")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the largest case")
     options = parser.parse_args()
-    sys.exit(1 if check_metrics(options.kinfolk, options.rows) else 0)
+    unknown = set(options.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"sections: expected {', '.join(SECTIONS)}, found {', '.join(sorted(unknown))}")
+    failures = [SECTIONS[name](options.kinfolk, options.rows) for name in options.sections or SECTIONS]
+    sys.exit(1 if sum(failures) else 0)
 
 
 if __name__ == "__main__":

@@ -110,9 +110,7 @@ def main():
 
 
 def build_ivf(x, lists):
-    quantizer = faiss.IndexFlatIP(x.shape[1])
-    index = faiss.IndexIVFFlat(quantizer, x.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
-    index.quantizer_keepalive = quantizer
+    index = faiss.index_factory(x.shape[1], f"IVF{lists},Flat", faiss.METRIC_INNER_PRODUCT)
     index.train(x)
     index.add(x)
     return index

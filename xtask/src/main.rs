@@ -1,9 +1,15 @@
-//! `cargo xtask test`: everything that must hold before a change lands.
+//! `cargo xtask test`: everything that must hold before a change lands, on a fresh machine too.
 
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
+use std::time::Instant;
+
+/// What the Python comparisons need.
+const PYTHON_PACKAGES: [&str; 4] = ["numpy", "scikit-learn", "faiss-cpu", "pyarrow"];
 
 fn main() {
-    match std::env::args().nth(1).as_deref() {
+    match env::args().nth(1).as_deref() {
         Some("test") => test(),
         _ => {
             eprintln!("usage: cargo xtask test");
@@ -13,16 +19,77 @@ fn main() {
 }
 
 fn test() {
-    run("cargo", &["fmt", "--all", "--check"]);
-    run("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    run("cargo", &["test", "--workspace"]);
+    step("format", cargo(&["fmt", "--all", "--check"]));
+    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"];
+    step("lints", cargo(&clippy));
+    install("cargo-nextest");
+    step("tests", cargo(&["nextest", "run", "--workspace", "--all-features"]));
+    step("documentation's examples", cargo(&["test", "--workspace", "--all-features", "--doc"]));
+    let mut doc = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
+    doc.env("RUSTDOCFLAGS", "--deny warnings");
+    step("documentation", doc);
+    install("cargo-deny");
+    step("dependencies", cargo(&["deny", "check", "bans", "licenses", "sources"]));
+    step("the command", cargo(&["build", "--package", "kinfolk-cli"]));
+    step("comparisons with Python", compare_with_python());
+    eprintln!("\nall tests passed");
 }
 
-fn run(program: &str, args: &[&str]) {
-    eprintln!("+ {program} {}", args.join(" "));
-    let status = Command::new(program).args(args).status();
-    if !status.is_ok_and(|s| s.success()) {
-        eprintln!("failed: {program} {}", args.join(" "));
-        exit(1);
+/// numpy, scikit-learn, faiss and pyarrow in a virtual environment beside the build, and the command against them.
+fn compare_with_python() -> Command {
+    let target = target_directory();
+    let environment = target.join("python");
+    let python = environment.join("bin/python");
+    if !python.exists() {
+        step("virtual environment", command("python3", &["-m", "venv", &environment.to_string_lossy()]));
     }
+    let mut pip = command(&python.to_string_lossy(), &["-m", "pip", "install", "--quiet"]);
+    pip.args(PYTHON_PACKAGES);
+    step("Python packages", pip);
+    let mut check = command(&python.to_string_lossy(), &["bench/check_against_python.py", "--kinfolk"]);
+    check.arg(target.join("debug/kinfolk"));
+    check
+}
+
+fn target_directory() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |t| root().join(t))
+}
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Installs a cargo subcommand that is not there.
+fn install(name: &str) {
+    let there = Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+    if !there {
+        step(&format!("install {name}"), cargo(&["install", "--locked", name]));
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    command(&env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), arguments)
+}
+
+fn command(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs one step and ends the program if it fails.
+fn step(name: &str, mut command: Command) {
+    eprintln!("\n== {name}");
+    let start = Instant::now();
+    match command.status() {
+        Ok(status) if status.success() => eprintln!("== {name}: {:.0} s", start.elapsed().as_secs_f64()),
+        Ok(status) => fail(name, &format!("{command:?}: {status}")),
+        Err(e) => fail(name, &format!("{command:?}: {e}")),
+    }
+}
+
+fn fail(name: &str, why: &str) -> ! {
+    eprintln!("\n{name} failed: {why}");
+    exit(1)
 }

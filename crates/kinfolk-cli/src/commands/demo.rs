@@ -1,6 +1,5 @@
 //! `kinfolk demo`: a small set, its clusters, their scores and a picture.
 
-use super::synth::write_part;
 use super::{make_directory, write_text};
 use crate::bars::Bars;
 use crate::failure::Failure;
@@ -28,7 +27,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     make_directory(&arguments.directory)?;
     let params = SynthParams { identities: 60, mean_size: 40.0, dim: 128, ..SynthParams::default() };
     let bars = Bars::default();
-    write_part(&Synth::new(params)?.whole(), &file("features.npy"), &file("labels.npy"), &bars)?;
+    let synth = Synth::new(params)?;
+    synth.whole().write_features(&file("features.npy"), &bars)?;
+    io::write_npy_i64(&file("labels.npy"), &synth.whole().labels())?;
 
     let embeddings = io::read_embeddings(&file("features.npy"), &io::ReadOptions::default())?;
     let truth = io::read_labels(&file("labels.npy"))?;

@@ -4,13 +4,9 @@ use super::make_directory;
 use crate::bars::Bars;
 use crate::failure::Failure;
 use clap::Args;
-use kinfolk::Progress;
-use kinfolk::io::{NpyF32Writer, write_npy_i64};
-use kinfolk::synth::{Part, Synth, SynthParams};
-use std::path::{Path, PathBuf};
-
-/// Values generated, then written, at a time: 16 MB, so that memory does not grow with the set.
-const BLOCK_VALUES: usize = 1 << 22;
+use kinfolk::io::write_npy_i64;
+use kinfolk::synth::{Synth, SynthParams};
+use std::path::PathBuf;
 
 /// Write a labelled set that is as hard as MS-Celeb-1M, of any size
 #[derive(Args)]
@@ -53,7 +49,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     make_directory(&arguments.directory)?;
     for (prefix, part) in parts {
         let file = |name: &str| arguments.directory.join(format!("{prefix}{name}"));
-        write_part(&part, &file("features.npy"), &file("labels.npy"), &Bars::default())?;
+        part.write_features(&file("features.npy"), &Bars::default())?;
+        write_npy_i64(&file("labels.npy"), &part.labels())?;
         println!(
             "{}: {} rows x {}, {} identities",
             file("features.npy").display(),
@@ -63,26 +60,4 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-/// Streams the rows of a part to a `.npy` file, and writes its labels.
-pub fn write_part(
-    part: &Part,
-    features: &Path,
-    labels: &Path,
-    progress: &dyn Progress,
-) -> Result<(), Failure> {
-    let rows_at_once = (BLOCK_VALUES / part.dim()).max(1);
-    let mut writer = NpyF32Writer::create(features, part.rows(), part.dim())?;
-    let mut block = vec![0.0; rows_at_once.min(part.rows()) * part.dim()];
-    progress.begin("rows", part.rows() as u64);
-    for start in (0..part.rows()).step_by(rows_at_once) {
-        let rows = start..(start + rows_at_once).min(part.rows());
-        let block = &mut block[..rows.len() * part.dim()];
-        part.fill(rows.clone(), block);
-        writer.write_rows(block)?;
-        progress.advance(rows.len() as u64);
-    }
-    writer.finish()?;
-    Ok(write_npy_i64(labels, &part.labels())?)
 }

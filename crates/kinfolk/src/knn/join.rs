@@ -17,7 +17,7 @@ use super::kernel::Kernel;
 use super::lists::{Lists, group_by_list};
 use super::sweep::{Queries, Sweep};
 use super::{KnnGraph, KnnReport};
-use crate::random::Random;
+use crate::random::{Purpose, Stream};
 use crate::{Embeddings, Progress};
 use rayon::prelude::*;
 
@@ -46,7 +46,7 @@ pub(super) fn join(
     let count = list_count(rows.len());
     let lists = Lists::train(rows, count, seed, kernel, progress);
     let index = Index::build(rows, lists, kernel);
-    let sample = Random::new(seed ^ 0x5eed).sample(rows.len(), 2 * SAMPLE);
+    let sample = Stream::new(seed, Purpose::Recall, 0, 0).sample(rows.len(), 2 * SAMPLE);
     let truth = index.exact_neighbours(&sample, k, progress);
     let (to_choose, to_measure) = truth.split_at(truth.len() / 2);
     let mut reaches = index.reaches(to_choose, k);

@@ -6,7 +6,7 @@ use super::candidates::Candidates;
 use super::codes::{Codes, Packed};
 use super::kernel::Kernel;
 use super::sweep::{Queries, Sweep};
-use crate::random::Random;
+use crate::random::{Purpose, Stream};
 use crate::{Embeddings, Progress};
 use rayon::prelude::*;
 
@@ -31,7 +31,7 @@ impl Lists {
         progress: &dyn Progress,
     ) -> Self {
         let dim = rows.dim();
-        let sample = Random::new(seed).sample(rows.len(), (count * SAMPLE_PER_LIST).min(rows.len()));
+        let sample = Stream::new(seed, Purpose::Lists, 0, 0).sample(rows.len(), count * SAMPLE_PER_LIST);
         let codes = Codes::quantise(rows, &sample);
         // The sample is shuffled, so its head is a fair choice of first centroids.
         let mut centroids: Vec<f32> =

@@ -8,7 +8,7 @@ use super::join::join;
 use super::kernel::{Kernel, Left, PANEL};
 use super::scan::{Sides, scan};
 use super::*;
-use crate::random::Random;
+use crate::random::{Purpose, Stream};
 use proptest::prelude::*;
 
 /// Every pair, sorted whole.
@@ -28,7 +28,7 @@ fn brute_force(rows: &Embeddings, k: usize) -> KnnGraph {
 
 /// `groups` directions with `each` noisy rows around them.
 fn clustered(groups: usize, each: usize, dim: usize, noise: f32, seed: u64) -> Embeddings {
-    let mut random = Random::new(seed);
+    let mut random = Stream::new(seed, Purpose::Image, 0, 0);
     let mut value = move || (random.below(20001) as f32 - 10000.0) / 10000.0;
     let centres: Vec<f32> = (0..groups * dim).map(|_| value()).collect();
     let rows = (0..groups * each).flat_map(|i| {

@@ -11,7 +11,7 @@
 //! (63.8), synthetic 84.7 (85.1).
 
 use crate::knn::dot;
-use crate::random::Random;
+use crate::random::{Purpose, Stream};
 use crate::{Embeddings, KnnGraph};
 use rayon::prelude::*;
 
@@ -32,7 +32,7 @@ pub fn natural_tau(embeddings: &Embeddings, graph: &KnnGraph, seed: u64) -> f32 
 /// m + 5s of the cosines of random pairs.
 fn strangers_reach(embeddings: &Embeddings, seed: u64) -> f32 {
     let n = embeddings.len();
-    let mut random = Random::new(seed);
+    let mut random = Stream::new(seed, Purpose::Strangers, 0, 0);
     let mut cosines: Vec<f32> = (0..PAIRS)
         .map(|_| {
             let a = random.below(n);
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn random_directions_reach_five_spreads() {
-        let mut random = Random::new(1);
+        let mut random = Stream::new(1, Purpose::Image, 0, 0);
         let dim = 100;
-        let data = (0..2000 * dim).map(|_| (0..4).map(|_| random.below(1000) as f32 - 499.5).sum()).collect();
+        let data = (0..2000 * dim).map(|_| random.rough_normal()).collect();
         let reach = strangers_reach(&Embeddings::from_rows(data, dim, "test").unwrap(), 0);
         assert!((reach - 0.5).abs() < 0.02, "{reach}");
     }

@@ -26,7 +26,7 @@
 //! single edge (connected components) and spares those which weigh many (Infomap); what gives a poor image
 //! away (low cosines to all its neighbours, or one of the shared directions) can be learned from labels.
 //!
-//! Every row is a function of (seed, identity, image) alone (see `random.rs`), so the same seed gives the same
+//! Every row is a function of (seed, identity, image) alone (see `random`), so the same seed gives the same
 //! bytes on any number of threads. Rows are generated while they are written, in blocks of 16 MB: 5.2 million
 //! rows of 256 columns peak at 85 MB of memory, and 102,000 rows take 0.35 s of CPU time.
 //!
@@ -49,14 +49,14 @@
 
 mod model;
 mod params;
-mod random;
 
 pub use params::SynthParams;
 
+use crate::io::NpyF32Writer;
 use crate::{Embeddings, Error, Progress, Result};
 use rayon::prelude::*;
-use std::io::{self, Write};
 use std::ops::Range;
+use std::path::Path;
 
 /// Rows generated, then written, at a time: 16 MB of 256 columns, so that memory does not grow with the set.
 const BLOCK_VALUES: usize = 1 << 22;
@@ -232,24 +232,21 @@ impl Part<'_> {
         });
     }
 
-    /// Streams all rows as little-endian `f32`, without a header, a block at a time: memory does not grow
-    /// with the set.
-    pub fn write_rows(&self, out: &mut dyn Write, progress: &dyn Progress) -> io::Result<()> {
+    /// Writes all rows as float32 `.npy`, a block at a time: memory does not grow with the set.
+    pub fn write_features(&self, path: &Path, progress: &dyn Progress) -> Result<()> {
         let (rows, dim) = (self.rows(), self.dim());
-        let block = (BLOCK_VALUES / dim).clamp(1, rows.max(1));
-        let mut buffer = vec![0f32; block * dim];
-        progress.begin("synth", rows as u64);
-        for start in (0..rows).step_by(block) {
-            let end = rows.min(start + block);
-            let values = &mut buffer[..(end - start) * dim];
-            self.fill(start..end, values);
-            if cfg!(target_endian = "big") {
-                values.iter_mut().for_each(|v| *v = f32::from_bits(v.to_bits().swap_bytes()));
-            }
-            out.write_all(bytemuck::cast_slice(values))?;
-            progress.advance((end - start) as u64);
+        let mut writer = NpyF32Writer::create(path, rows, dim)?;
+        let at_once = (BLOCK_VALUES / dim).clamp(1, rows.max(1));
+        let mut buffer = vec![0f32; at_once * dim];
+        progress.begin("rows", rows as u64);
+        for start in (0..rows).step_by(at_once) {
+            let block = start..rows.min(start + at_once);
+            let values = &mut buffer[..block.len() * dim];
+            self.fill(block.clone(), values);
+            writer.write_rows(values)?;
+            progress.advance(block.len() as u64);
         }
-        Ok(())
+        writer.finish()
     }
 
     /// The rows and their labels in memory.

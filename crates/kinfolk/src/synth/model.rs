@@ -1,7 +1,7 @@
 //! The formulas of the [module documentation](super), one function each.
 
 use super::SynthParams;
-use super::random::{Purpose, Stream, exp};
+use crate::random::{Purpose, Stream, exp};
 
 /// What all identities share: the space, and the directions towards which low quality drifts.
 pub(super) struct Space {

@@ -4,12 +4,16 @@ fn small() -> SynthParams {
     SynthParams { identities: 60, dim: 32, intrinsic_dim: 16.0, ..SynthParams::default() }
 }
 
+/// Bytes before the first row of a `.npy` file whose shape fits in two lines.
+const NPY_HEADER: usize = 128;
+
 fn bytes(params: SynthParams, threads: usize) -> Vec<u8> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let synth = Synth::new(params).unwrap();
-    let mut out = Vec::new();
-    pool.install(|| synth.whole().write_rows(&mut out, &())).unwrap();
-    out
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("features.npy");
+    pool.install(|| synth.whole().write_features(&path, &())).unwrap();
+    std::fs::read(path).unwrap()[NPY_HEADER..].to_vec()
 }
 
 #[test]

@@ -1,0 +1,326 @@
+//! The command as a user meets it: what it writes, what it says, how it fails, and what it leaves behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+struct Run {
+    output: Output,
+}
+
+impl Run {
+    fn code(&self) -> i32 {
+        self.output.status.code().unwrap()
+    }
+    fn stdout(&self) -> String {
+        String::from_utf8(self.output.stdout.clone()).unwrap()
+    }
+    fn stderr(&self) -> String {
+        String::from_utf8(self.output.stderr.clone()).unwrap()
+    }
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout()).unwrap()
+    }
+}
+
+/// Runs the command in `directory`.
+fn kinfolk(directory: &Path, arguments: &[&str]) -> Run {
+    let command = Command::new(env!("CARGO_BIN_EXE_kinfolk")).args(arguments).current_dir(directory).output();
+    Run { output: command.unwrap() }
+}
+
+fn succeeds(directory: &Path, arguments: &[&str]) -> Run {
+    let run = kinfolk(directory, arguments);
+    assert_eq!(run.code(), 0, "{arguments:?}: {}", run.stderr());
+    run
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Runs `cluster` on a file that it must refuse, and checks code, message, and that nothing was written.
+fn refused(name: &str, content: &[u8], more: &[&str], code: i32, message: &str) {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join(name), content).unwrap();
+    let before = files(directory.path());
+    let mut arguments = vec!["cluster", name, "-o", "out"];
+    arguments.extend(more);
+    let run = kinfolk(directory.path(), &arguments);
+    assert_eq!(run.stderr(), format!("error: {message}\n"));
+    assert_eq!(run.code(), code);
+    assert_eq!(run.stdout(), "");
+    assert_eq!(files(directory.path()), before, "something was left behind");
+}
+
+/// A `.npy` file of any shape and type.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let padded = (header.len() + 11).next_multiple_of(64) - 11;
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((padded as u16 + 1).to_le_bytes());
+    bytes.extend(format!("{header:padded$}\n").bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// Two pairs of rows, far apart.
+const FOUR_ROWS: [f32; 8] = [1.0, 0.1, 1.0, 0.0, -0.1, 1.0, 0.0, 1.0];
+
+fn four_rows(directory: &Path) {
+    fs::write(directory.join("x.npy"), npy("<f4", "(4, 2)", &f32s(&FOUR_ROWS))).unwrap();
+}
+
+#[test]
+fn cluster_writes_labels_links_and_what_was_done() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    let run = succeeds(directory.path(), &["cluster", "x.npy", "--tau", "0.5", "--json"]);
+    let out = directory.path().join("x-clusters");
+    let labels = fs::read(out.join("labels.npy")).unwrap();
+    let values: Vec<i64> =
+        labels[128..].chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(values, [0, 0, 1, 1]);
+    let csv = fs::read_to_string(out.join("clusters.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "row,cluster,confidence,parent,similarity");
+    assert_eq!(lines.len(), 5);
+    assert!(lines[1].starts_with("0,0,"));
+    let written: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    assert_eq!(written, run.json());
+    assert_eq!(written["clusters"]["count"], 2);
+    assert_eq!(written["graph"]["k"], 3);
+    for stage in ["read", "knn", "confidence", "connectivity", "partition"] {
+        assert!(written["seconds"][stage].is_f64(), "{stage}");
+    }
+    assert!(written["peak_memory_bytes"].as_u64().unwrap() > 1_000_000);
+}
+
+#[test]
+fn one_row_is_one_cluster() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("x.npy"), npy("<f4", "(1, 2)", &f32s(&[3.0, 4.0]))).unwrap();
+    let run = succeeds(directory.path(), &["cluster", "x.npy", "--json"]);
+    assert_eq!(run.json()["clusters"]["count"], 1);
+    assert_eq!(run.stderr(), "");
+}
+
+#[test]
+fn a_k_that_is_too_large_is_lowered_with_a_warning() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    let run = succeeds(directory.path(), &["cluster", "x.npy", "-k", "4", "--json"]);
+    assert_eq!(run.json()["graph"]["k"], 3);
+    assert_eq!(run.stderr(), "warning: -k 4: expected less than the 4 rows; using 3\n");
+}
+
+#[test]
+fn a_graph_can_be_made_first_in_either_layout() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    let labels = |arguments: &[&str]| {
+        let mut all = vec!["cluster", "x.npy", "-o", "out", "--tau", "0.5"];
+        all.extend(arguments);
+        succeeds(directory.path(), &all);
+        fs::read(directory.path().join("out/labels.npy")).unwrap()
+    };
+    succeeds(directory.path(), &["knn", "x.npy", "-k", "2", "-o", "graph.npz"]);
+    succeeds(directory.path(), &["knn", "x.npy", "-k", "2", "-o", "published.npz", "--published"]);
+    let expected = labels(&["-k", "2"]);
+    assert_eq!(labels(&["--graph", "graph.npz"]), expected);
+    assert_eq!(labels(&["--graph", "published.npz"]), expected);
+    labels(&["--graph", "graph.npz", "-k", "1"]);
+    let run = kinfolk(directory.path(), &["cluster", "x.npy", "--graph", "graph.npz", "-k", "3"]);
+    assert_eq!(run.stderr(), "error: graph.npz: expected 3 neighbours (-k 3), found 2\n");
+    assert_eq!(run.code(), 1);
+}
+
+#[test]
+fn a_graph_of_another_set_is_refused() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    succeeds(directory.path(), &["knn", "x.npy", "-k", "2", "-o", "graph.npz"]);
+    fs::write(directory.path().join("y.npy"), npy("<f4", "(3, 2)", &f32s(&FOUR_ROWS[..6]))).unwrap();
+    let run = kinfolk(directory.path(), &["cluster", "y.npy", "--graph", "graph.npz"]);
+    assert_eq!(run.stderr(), "error: graph.npz: expected 3 vertices (one per embedding), found 4\n");
+    assert_eq!(run.code(), 1);
+}
+
+#[test]
+fn threads_do_not_change_the_labels() {
+    let directory = TempDir::new().unwrap();
+    succeeds(directory.path(), &["synth", "set", "--identities", "30", "--dim", "48"]);
+    let labels = |threads: &str, search: &[&str]| {
+        let mut all = vec!["cluster", "set/features.npy", "-o", threads, "--threads", threads];
+        all.extend(search);
+        succeeds(directory.path(), &all);
+        let out = directory.path().join(threads);
+        (fs::read(out.join("labels.npy")).unwrap(), fs::read(out.join("clusters.csv")).unwrap())
+    };
+    for search in [&["--exact"][..], &["--recall", "0.9"]] {
+        assert_eq!(labels("1", search), labels("2", search));
+    }
+}
+
+#[test]
+fn eval_scores_labels() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("truth.meta"), "0\n0\n0\n1\n1\n").unwrap();
+    fs::write(directory.path().join("found.txt"), "5\n5\n9\n9\n9\n").unwrap();
+    let run = succeeds(directory.path(), &["eval", "truth.meta", "found.txt", "--json"]);
+    assert_eq!(run.json()["pairwise"]["precision"], 0.5);
+    assert_eq!(run.json()["clusters"], 2);
+    let table = succeeds(directory.path(), &["eval", "truth.meta", "found.txt"]).stdout();
+    assert!(table.contains("pair F") && table.contains("50.00"), "{table}");
+}
+
+#[test]
+fn eval_refuses_labels_of_different_length() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("truth.txt"), "0\n0\n1\n").unwrap();
+    fs::write(directory.path().join("found.txt"), "0\n0\n").unwrap();
+    let run = kinfolk(directory.path(), &["eval", "truth.txt", "found.txt"]);
+    assert_eq!(run.stderr(), "error: found.txt: expected 3 labels (one per row of truth.txt), found 2\n");
+    assert_eq!(run.code(), 1);
+}
+
+#[test]
+fn synth_splits_by_identity() {
+    let directory = TempDir::new().unwrap();
+    succeeds(directory.path(), &["synth", "set", "--identities", "20", "--dim", "16", "--split", "0.5"]);
+    let names: Vec<_> =
+        files(&directory.path().join("set")).iter().map(|f| f.file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, ["test_features.npy", "test_labels.npy", "train_features.npy", "train_labels.npy"]);
+    succeeds(directory.path(), &["cluster", "set/test_features.npy", "--labels", "set/test_labels.npy"]);
+}
+
+#[test]
+fn demo_draws_a_picture() {
+    let directory = TempDir::new().unwrap();
+    let run = succeeds(directory.path(), &["demo"]);
+    assert!(run.stdout().contains("pair F"), "{}", run.stdout());
+    let picture = fs::read_to_string(directory.path().join("kinfolk-demo/picture.svg")).unwrap();
+    assert!(picture.matches("<circle").count() > 2000);
+}
+
+#[test]
+fn oracles_need_labels() {
+    let directory = TempDir::new().unwrap();
+    succeeds(directory.path(), &["synth", "set", "--identities", "20", "--dim", "16"]);
+    let run = kinfolk(directory.path(), &["cluster", "set/features.npy", "--confidence", "s-nbr"]);
+    assert_eq!(run.code(), 2);
+    assert!(run.stderr().contains("expected --labels"), "{}", run.stderr());
+    for confidence in ["s-nbr", "s-avg", "s-center", "u-num"] {
+        let all = ["cluster", "set/features.npy", "--labels", "set/labels.npy", "--confidence", confidence];
+        succeeds(directory.path(), &all);
+    }
+}
+
+#[test]
+fn a_missing_file() {
+    let directory = TempDir::new().unwrap();
+    let run = kinfolk(directory.path(), &["cluster", "faces.npy"]);
+    assert_eq!(run.stderr(), "error: faces.npy: no such file\n");
+    assert_eq!(run.code(), 1);
+    assert!(files(directory.path()).is_empty());
+}
+
+#[test]
+fn a_truncated_file() {
+    let message = "x.npy: expected 32 bytes of data (4 rows x 2 columns of float32), found 31";
+    refused("x.npy", &npy("<f4", "(4, 2)", &f32s(&FOUR_ROWS)[..31]), &[], 1, message);
+}
+
+#[test]
+fn a_wrong_magic() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("x.npy"), "PK\x03\x04 not an array").unwrap();
+    let run = kinfolk(directory.path(), &["cluster", "x.npy"]);
+    assert!(run.stderr().starts_with("error: x.npy: expected"), "{}", run.stderr());
+    assert!(run.stderr().contains("50 4b 03 04"), "{}", run.stderr());
+    assert_eq!(run.code(), 1);
+}
+
+#[test]
+fn a_value_that_is_not_finite() {
+    for (value, name) in [(f32::NAN, "NaN"), (f32::INFINITY, "inf")] {
+        let mut rows = FOUR_ROWS;
+        rows[5] = value;
+        let message = format!("x.npy: row 2, column 1: expected a finite number, found {name}");
+        refused("x.npy", &npy("<f4", "(4, 2)", &f32s(&rows)), &[], 1, &message);
+    }
+}
+
+#[test]
+fn a_zero_row() {
+    let mut rows = FOUR_ROWS;
+    rows[4..6].fill(0.0);
+    let message = "x.npy: row 2: expected a row of non-zero length, found 2 zeros";
+    refused("x.npy", &npy("<f4", "(4, 2)", &f32s(&rows)), &[], 1, message);
+}
+
+#[test]
+fn a_dim_that_does_not_divide_the_size() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("x.bin"), f32s(&FOUR_ROWS)).unwrap();
+    succeeds(directory.path(), &["cluster", "x.bin", "--dim", "2"]);
+    let run = kinfolk(directory.path(), &["cluster", "x.bin", "--dim", "3", "-o", "out"]);
+    assert!(run.stderr().starts_with("error: x.bin: expected a multiple of 12 bytes"), "{}", run.stderr());
+    assert_eq!(run.code(), 1);
+    assert!(!directory.path().join("out").exists());
+}
+
+#[test]
+fn labels_of_another_set() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    fs::write(directory.path().join("l.meta"), "0\n1\n1\n").unwrap();
+    let run = kinfolk(directory.path(), &["cluster", "x.npy", "--labels", "l.meta", "-o", "out"]);
+    assert_eq!(run.stderr(), "error: l.meta: expected 4 labels (one per row of x.npy), found 3\n");
+    assert_eq!(run.code(), 1);
+    assert!(!directory.path().join("out").exists());
+}
+
+#[test]
+fn no_rows() {
+    refused("x.npy", &npy("<f4", "(0, 2)", &[]), &[], 1, "x.npy: expected at least one row, found 0 rows");
+}
+
+#[test]
+fn bad_usage_exits_with_2() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    let cases: [&[&str]; 8] = [
+        &["cluster"],
+        &["cluster", "x.npy", "-k", "0"],
+        &["cluster", "x.npy", "--tau", "2"],
+        &["cluster", "x.npy", "-m", "0"],
+        &["cluster", "x.npy", "--recall", "0"],
+        &["cluster", "x.npy", "--radius", "0"],
+        &["cluster", "x.npy", "--threads", "0"],
+        &["cluster", "x.npy", "--method", "none"],
+    ];
+    for arguments in cases {
+        let run = kinfolk(directory.path(), arguments);
+        assert_eq!(run.code(), 2, "{arguments:?}: {}", run.stderr());
+        assert!(run.stderr().contains("error"), "{arguments:?}");
+    }
+    assert_eq!(files(directory.path()).len(), 1);
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let directory = TempDir::new().unwrap();
+    for command in ["cluster", "knn", "eval", "synth", "demo"] {
+        let help = succeeds(directory.path(), &[command, "--help"]).stdout();
+        assert!(help.contains("Example:"), "{command}");
+    }
+}
