@@ -90,7 +90,7 @@ pub use connectivity::{Links, candidates, nearest_candidates};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
 pub use graph::Adjacency;
-pub use knn::{KnnGraph, KnnParams, KnnReport, Search, knn_graph};
+pub use knn::{Kernel, KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use partition::{natural_tau, number_by_size};
 pub use pipeline::{ClusterParams, Clustering, Confidence, cluster};
 pub use progress::Progress;

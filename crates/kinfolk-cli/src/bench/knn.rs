@@ -5,7 +5,7 @@ use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::{machine, table};
 use clap::Args;
-use kinfolk::{KnnGraph, KnnParams, Search, knn_graph};
+use kinfolk::{Kernel, KnnGraph, KnnParams, Search, knn_graph};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -14,6 +14,9 @@ pub struct Arguments {
     /// Recalls to search with, besides the exact search
     #[arg(long, value_name = "R", value_delimiter = ',', default_values_t = [0.98f32])]
     recall: Vec<f32>,
+    /// Search with every kernel of this machine, not only the fastest
+    #[arg(long)]
+    kernels: bool,
     /// Leave out the exact search; true recall is then not known, only the sampled one
     #[arg(long)]
     no_exact: bool,
@@ -28,14 +31,13 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     searches.extend(arguments.recall.iter().map(|&r| (format!("recall {r}"), Search::Recall(r))));
     println!("{n} rows x {dim}, K = {}, {} threads", arguments.set.k, rayon::current_num_threads());
+    let kernels = if arguments.kernels { Kernel::available() } else { vec![Kernel::default()] };
     let mut lines = Vec::new();
     let mut exact = None;
-    let mut kernel = "";
-    for (name, search) in searches {
-        let params = KnnParams { k: arguments.set.k, search, seed: 0 };
+    for ((name, search), kernel) in searches.iter().flat_map(|s| kernels.iter().map(move |&k| (s, k))) {
+        let params = KnnParams { k: arguments.set.k, search: *search, kernel, ..KnnParams::default() };
         let (found, cost) = measure(|| knn_graph(&rows, &params, &Bars::default()));
         let (graph, report) = found?;
-        kernel = report.kernel;
         let sampled = report.recall.map_or("-".to_owned(), |r| format!("{r:.4}"));
         let true_recall = match &exact {
             Some(truth) => format!("{:.4}", overlap(truth, &graph)),
@@ -45,7 +47,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         let pairs = n as f64 * (n as f64 - 1.0) / 2.0;
         let rate = pairs * dim as f64 / cost.cpu_seconds / 1e9;
         lines.push(vec![
-            name,
+            name.clone(),
+            kernel.name().to_owned(),
             format!("{:.2}", cost.seconds),
             format!("{:.2}", cost.cpu_seconds),
             sampled,
@@ -56,10 +59,17 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             exact = Some(graph);
         }
     }
-    let headings =
-        ["search", "seconds", "CPU-s", "recall, sample", "recall, all", "G products of brute force / CPU-s"];
+    let headings = [
+        "search",
+        "kernel",
+        "seconds",
+        "CPU-s",
+        "recall, sample",
+        "recall, all",
+        "G products of brute force / CPU-s",
+    ];
     table::print(&headings, &lines);
-    println!("kernel {kernel}, peak memory {:.0} MB", machine::peak_memory() as f64 / 1e6);
+    println!("peak memory {:.0} MB", machine::peak_memory() as f64 / 1e6);
     Ok(())
 }
 

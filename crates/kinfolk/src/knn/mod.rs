@@ -14,7 +14,7 @@ mod sweep;
 mod tests;
 
 use crate::{Embeddings, Error, Progress, Result};
-use kernel::Kernel;
+pub use kernel::Kernel;
 
 pub(crate) use dot::dot;
 pub use knn_graph::KnnGraph;
@@ -46,11 +46,13 @@ pub struct KnnParams {
     pub search: Search,
     /// Seed of the samples that the approximate search takes.
     pub seed: u64,
+    /// The instructions to use; one of [`Kernel::available`].
+    pub kernel: Kernel,
 }
 
 impl Default for KnnParams {
     fn default() -> Self {
-        KnnParams { k: 80, search: Search::Auto, seed: 0 }
+        KnnParams { k: 80, search: Search::Auto, seed: 0, kernel: Kernel::default() }
     }
 }
 
@@ -86,7 +88,11 @@ pub fn knn_graph(
         return Err(Error::Parameter { name: "--recall", expected, found: r.to_string() });
     }
     let k = params.k.min(n.saturating_sub(1));
-    let kernel = Kernel::best();
+    let kernel = params.kernel;
+    if !Kernel::available().contains(&kernel) {
+        let expected = "a kernel that this machine has";
+        return Err(Error::Parameter { name: "kernel", expected, found: kernel.name().to_owned() });
+    }
     let recall = match params.search {
         Search::Auto if n > Search::EXACT_UP_TO => Search::AUTO_RECALL,
         Search::Auto | Search::Exact => 1.0,

@@ -164,7 +164,7 @@ fn every_pair_of_blocks_meets_once() {
 #[test]
 fn several_blocks_are_brute_force() {
     let rows = clustered(40, 60, 24, 0.8, 1);
-    assert_eq!(exact(&rows, 30, Kernel::best(), &()), brute_force(&rows, 30));
+    assert_eq!(exact(&rows, 30, Kernel::default(), &()), brute_force(&rows, 30));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn join_reaches_the_recall_it_reports() {
     let rows = clustered(100, 40, 32, 0.7, 2);
     let truth = brute_force(&rows, 20);
     for recall in [0.6, 0.9, 0.98] {
-        let (graph, report) = join(&rows, 20, recall, 0, Kernel::best(), &());
+        let (graph, report) = join(&rows, 20, recall, 0, Kernel::default(), &());
         let found = (0..rows.len()).map(|i| {
             let (true_ids, _) = truth.neighbours(i);
             graph.neighbours(i).0.iter().filter(|id| true_ids.contains(id)).count()
@@ -194,7 +194,7 @@ fn join_reaches_the_recall_it_reports() {
 fn threads_do_not_change_the_graph() {
     let rows = clustered(50, 60, 48, 0.9, 3);
     for search in [Search::Exact, Search::Recall(0.9)] {
-        let params = KnnParams { k: 25, search, seed: 7 };
+        let params = KnnParams { k: 25, search, seed: 7, ..Default::default() };
         let one = with_threads(1, || knn_graph(&rows, &params, &()).unwrap());
         let two = with_threads(2, || knn_graph(&rows, &params, &()).unwrap());
         assert_eq!(one, two);
@@ -234,7 +234,7 @@ fn two_rows_are_each_others_neighbour() {
 fn equal_rows_are_listed_by_id() {
     let rows = rows_of([0.3, 0.4, -0.5].repeat(1500), 3);
     for search in [Search::Exact, Search::Recall(0.9)] {
-        let (graph, _) = knn_graph(&rows, &KnnParams { k: 4, search, seed: 0 }, &()).unwrap();
+        let (graph, _) = knn_graph(&rows, &KnnParams { k: 4, search, ..Default::default() }, &()).unwrap();
         assert_eq!(graph.neighbours(0).0, [1, 2, 3, 4]);
         assert_eq!(graph.neighbours(2).0, [0, 1, 3, 4]);
         assert_eq!(graph.neighbours(1499).0, [0, 1, 2, 3]);

@@ -37,16 +37,28 @@ impl Tile {
     }
 }
 
-/// Which instructions multiply the tiles.
+/// The instructions a search multiplies with. They all give the same neighbours; the default is the fastest that
+/// this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kernel {
+#[non_exhaustive]
+pub enum Kernel {
+    /// AMX int8 tiles.
     #[cfg(target_arch = "x86_64")]
     Amx,
+    /// AVX-512 VNNI.
     #[cfg(target_arch = "x86_64")]
     Vnni,
+    /// AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// Plain Rust.
     Portable,
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Kernel::best()
+    }
 }
 
 impl Kernel {
@@ -71,7 +83,7 @@ impl Kernel {
     }
 
     /// The fastest kernel of this machine.
-    pub fn best() -> Kernel {
+    fn best() -> Kernel {
         static BEST: OnceLock<Kernel> = OnceLock::new();
         *BEST.get_or_init(|| Kernel::available()[0])
     }
@@ -91,7 +103,12 @@ impl Kernel {
 
     /// Calls `each(first row, first panel, panels, tile)` for every tile of `left` x `right`. The tile holds
     /// `panels` (1 or 2) panels of products.
-    pub fn for_each_tile(self, left: &Left, right: &[i8], mut each: impl FnMut(usize, usize, usize, &Tile)) {
+    pub(in crate::knn) fn for_each_tile(
+        self,
+        left: &Left,
+        right: &[i8],
+        mut each: impl FnMut(usize, usize, usize, &Tile),
+    ) {
         let width = left.width;
         let panels = right.len() / (PANEL * width);
         let mut tile = Tile::new();
