@@ -30,7 +30,7 @@ fn test() {
     step("documentation", doc);
     install("cargo-deny");
     step("dependencies", cargo(&["deny", "check", "bans", "licenses", "sources"]));
-    step("the command", cargo(&["build", "--package", "kinfolk-cli"]));
+    step("the command", cargo(&["build", "--workspace", "--all-features"]));
     step("comparisons with Python", compare_with_python());
     eprintln!("\nall tests passed");
 }

@@ -120,6 +120,8 @@ fn a_k_that_is_too_large_is_lowered_with_a_warning() {
     let run = succeeds(directory.path(), &["cluster", "x.npy", "-k", "4", "--json"]);
     assert_eq!(run.json()["graph"]["k"], 3);
     assert_eq!(run.stderr(), "warning: -k 4: expected less than the 4 rows; using 3\n");
+    let run = succeeds(directory.path(), &["cluster", "x.npy"]);
+    assert_eq!(run.stderr(), "warning: -k 80: expected less than the 4 rows; using 3\n");
 }
 
 #[test]

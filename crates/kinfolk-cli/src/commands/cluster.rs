@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels, write_npy_i64};
 use kinfolk::metrics::evaluate;
 use kinfolk::{
-    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, Links, cluster,
+    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, Links, Progress,
+    cluster,
 };
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -93,6 +94,8 @@ impl Design {
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let start = Instant::now();
+    let bars = Bars::default();
+    bars.begin("read", 1);
     let embeddings = arguments.features.read()?;
     let reading = start.elapsed();
     let truth = read_truth(&arguments, &embeddings)?;
@@ -106,7 +109,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         m: arguments.m,
         tau: arguments.tau,
     };
-    let found = cluster(&embeddings, graph.as_ref(), &params, &Bars::default())?;
+    let found = cluster(&embeddings, graph.as_ref(), &params, &bars)?;
+    drop(bars);
 
     let directory =
         arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));

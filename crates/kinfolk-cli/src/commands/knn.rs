@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::machine;
 use clap::Args;
 use kinfolk::io::{GraphLayout, write_graph};
-use kinfolk::{KnnReport, knn_graph};
+use kinfolk::{KnnReport, Progress, knn_graph};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,13 +33,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let bars = Bars::default();
+    bars.begin("read", 1);
     let embeddings = arguments.features.read()?;
     let params = arguments.neighbours.params(embeddings.len());
     let (start, cpu) = (Instant::now(), machine::cpu_time());
-    let (graph, report) = knn_graph(&embeddings, &params, &Bars::default())?;
+    let (graph, report) = knn_graph(&embeddings, &params, &bars)?;
     let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), (machine::cpu_time() - cpu).as_secs_f64());
+    bars.begin("write", 1);
     let layout = if arguments.published { GraphLayout::Published } else { GraphLayout::Kinfolk };
     write_graph(&arguments.output, &graph, layout)?;
+    drop(bars);
     if arguments.json {
         let mut all = as_json(graph.len(), graph.k(), &report);
         all["seconds"] = json!(seconds);

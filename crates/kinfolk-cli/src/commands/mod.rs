@@ -59,7 +59,8 @@ impl Neighbours {
         };
         let params = KnnParams { search, seed: self.seed, ..KnnParams::default() };
         let k = self.k.unwrap_or(params.k);
-        if self.k.is_some_and(|k| k >= rows) {
+        // One row has no neighbours to be short of.
+        if k >= rows && rows > 1 {
             eprintln!("warning: -k {k}: expected less than the {rows} rows; using {}", rows - 1);
         }
         KnnParams { k, ..params }

@@ -19,6 +19,9 @@ pub use kernel::Kernel;
 pub(crate) use dot::dot;
 pub use knn_graph::KnnGraph;
 
+/// Well within 2^31 / 127^2, beyond which products would not fit.
+const MOST_COLUMNS: usize = 65_536;
+
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Search {
@@ -86,6 +89,10 @@ pub fn knn_graph(
     {
         let expected = "a number above 0, at most 1";
         return Err(Error::Parameter { name: "--recall", expected, found: r.to_string() });
+    }
+    if rows.dim() > MOST_COLUMNS {
+        let expected = "at most 65536 columns, whose int8 products fit 32 bits";
+        return Err(Error::Parameter { name: "features", expected, found: rows.dim().to_string() });
     }
     let k = params.k.min(n.saturating_sub(1));
     let kernel = params.kernel;
