@@ -1,4 +1,15 @@
-//! The kNN affinity graph.
+//! The kNN affinity graph: for every row its K nearest others by cosine.
+//!
+//! | file | what |
+//! |---|---|
+//! | `codes` | rows as int8, with a proven bound on the error of a score |
+//! | `kernel/` | integer products of tiles of rows: AMX, AVX-512 VNNI, AVX2, portable |
+//! | `scan` | the few pairs of a tile that beat a threshold |
+//! | `candidates` | the best of each row so far, and the threshold |
+//! | `exact` | all pairs, each once: N^2 D / 2 integer products |
+//! | `lists`, `join` | IVF join: about N^1.5 D products at a recall that is measured |
+//! | `sweep` | some rows against some others, for the join |
+//! | `dot` | the similarity that is reported, the same bits from either end |
 
 mod candidates;
 mod codes;
@@ -14,9 +25,9 @@ mod sweep;
 mod tests;
 
 use crate::{Embeddings, Error, Progress, Result};
-pub use kernel::Kernel;
 
 pub(crate) use dot::dot;
+pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
 
 /// Well within 2^31 / 127^2, beyond which products would not fit.
