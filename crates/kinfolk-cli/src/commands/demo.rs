@@ -40,9 +40,15 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 
     bars.begin("picture", 1);
     let at = map(&graph, 0);
+    let grouped = alone_as_grey(&found.labels);
+    let found_title = format!(
+        "{} clusters found without labels, {} rows left alone (grey)",
+        scores.clusters - scores.singletons,
+        scores.singletons
+    );
     let panels = [
         Panel { title: format!("{} true identities", scores.identities), groups: &truth },
-        Panel { title: format!("{} clusters found without labels", scores.clusters), groups: &found.labels },
+        Panel { title: found_title, groups: &grouped },
     ];
     write_text(&file("picture.svg"), &draw(&at, &panels))?;
     drop(bars);
@@ -58,4 +64,11 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         file("labels.npy").display()
     );
     Ok(())
+}
+
+/// The labels, but -1 for a row that is alone in its cluster.
+fn alone_as_grey(labels: &[i64]) -> Vec<i64> {
+    let mut sizes = vec![0; labels.len()];
+    labels.iter().for_each(|&l| sizes[l as usize] += 1);
+    labels.iter().map(|&l| if sizes[l as usize] > 1 { l } else { -1 }).collect()
 }
