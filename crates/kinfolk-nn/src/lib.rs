@@ -1,0 +1,5 @@
+//! The graph networks of kinfolk.
+
+mod weights;
+
+pub use weights::{GraphNetwork, Linear};
