@@ -14,6 +14,8 @@ mod apply;
 mod checkpoint;
 mod model;
 mod tensors;
+#[cfg(test)]
+mod testing;
 mod weights;
 
 pub use apply::{
