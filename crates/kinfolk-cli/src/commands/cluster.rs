@@ -11,6 +11,7 @@ use kinfolk::{
     ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, Links, Progress,
     cluster,
 };
+use kinfolk_nn::{ApplyParams, Model, ModelConfig};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,20 +27,33 @@ pub struct Arguments {
     /// Directory to write to [default: the name of FEATURES, then -clusters]
     #[arg(short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How to cluster
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Method::Density)]
-    method: Method,
+    /// How to cluster [default: what the model is for, density without one]
+    #[arg(long, value_name = "NAME", value_enum)]
+    method: Option<Method>,
+    /// Trained networks (`kinfolk import`); the options below override what the model says
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["confidence", "radius"])]
+    model: Option<PathBuf>,
+    /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V
+    #[arg(long, value_name = "K", requires = "model")]
+    k_rebuild: Option<usize>,
+    /// Do not rebuild the graph from the embeddings of GCN-V
+    #[arg(long, requires = "model", conflicts_with = "k_rebuild")]
+    no_rebuild: bool,
+    /// Share of rows, the most confident, whose parents GCN-E chooses
+    #[arg(long, value_name = "R", requires = "model")]
+    rho: Option<f32>,
     #[command(flatten)]
     neighbours: Neighbours,
     /// Neighbours found before (`kinfolk knn`, or the published layout), instead of a search
     #[arg(long, value_name = "GRAPH", conflicts_with_all = ["exact", "recall"])]
     graph: Option<PathBuf>,
-    /// Cut links of at most this similarity; read off the set if not given
+    /// Cut links of at most this similarity; read off the set if neither given nor in the model
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tau: Option<f32>,
     /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs
-    #[arg(short, value_name = "M", default_value_t = 1)]
-    m: usize,
+    /// [default: 1]
+    #[arg(short, value_name = "M")]
+    m: Option<usize>,
     /// What makes a row confident; those that begin with s need --labels and show what is possible at best
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Design::UWeight)]
     confidence: Design,
@@ -58,6 +72,18 @@ pub struct Arguments {
 enum Method {
     /// Tree of nearest neighbours of higher density; no labels, no training, O(N K) after the neighbours
     Density,
+    /// Confidence by the model's GCN-V, then the nearest neighbour of higher confidence
+    GcnV,
+    /// The same, but the most confident rows take the neighbour that the model's GCN-E connects them with
+    GcnVe,
+}
+
+/// What a method found, and what `run.json` says of it alone.
+struct Outcome {
+    clustering: Clustering,
+    method: Method,
+    parameters: Value,
+    rebuilt: Option<Value>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -97,29 +123,24 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let bars = Bars::default();
     bars.begin("read", 1);
     let embeddings = arguments.features.read()?;
+    drop(bars);
     let reading = start.elapsed();
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
-    let params = ClusterParams {
-        knn: match graph {
-            Some(_) => Default::default(),
-            None => arguments.neighbours.params(embeddings.len()),
-        },
-        confidence: arguments.confidence.confidence(arguments.radius, truth.as_deref())?,
-        m: arguments.m,
-        tau: arguments.tau,
+    let outcome = match &arguments.model {
+        Some(path) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
+        None => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
     };
-    let found = cluster(&embeddings, graph.as_ref(), &params, &bars)?;
-    drop(bars);
+    let found = &outcome.clustering;
 
     let directory =
         arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));
     let scores = truth.map(|truth| evaluate(&truth, &found.labels)).transpose()?;
-    let mut run = describe(&arguments, &embeddings, &found, reading);
+    let mut run = describe(&arguments, &embeddings, &outcome, reading);
     if let Some(scores) = &scores {
         run["scores"] = eval::as_json(scores);
     }
-    write_results(&directory, &found, &run)?;
+    write_results(&directory, found, &run)?;
 
     if arguments.json {
         println!("{run:#}");
@@ -138,9 +159,94 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(scores) = &scores {
         let mut headings = vec!["scores"];
         headings.extend(table::SCORE_HEADINGS);
-        table::print(&headings, &[table::scores("density", scores)]);
+        table::print(&headings, &[table::scores(&outcome.method.name(), scores)]);
     }
     Ok(())
+}
+
+impl Method {
+    fn name(self) -> String {
+        name_of(&self)
+    }
+}
+
+/// A value as the command spells it.
+fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn by_density(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+    truth: Option<&[i64]>,
+) -> Result<Outcome, Failure> {
+    if let Some(method @ (Method::GcnV | Method::GcnVe)) = arguments.method {
+        let message = format!("--method {}: expected --model with its networks, found none", method.name());
+        return Err(Failure::Usage(message));
+    }
+    let params = ClusterParams {
+        knn: match graph {
+            Some(_) => Default::default(),
+            None => arguments.neighbours.params(embeddings.len()),
+        },
+        confidence: arguments.confidence.confidence(arguments.radius, truth)?,
+        m: arguments.m.unwrap_or(1),
+        tau: arguments.tau,
+    };
+    let clustering = cluster(embeddings, graph, &params, &Bars::default())?;
+    let parameters = json!({
+        "confidence": name_of(&arguments.confidence),
+        "radius": arguments.radius,
+        "m": params.m,
+    });
+    Ok(Outcome { clustering, method: Method::Density, parameters, rebuilt: None })
+}
+
+fn with_model(
+    arguments: &Arguments,
+    path: &Path,
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+) -> Result<Outcome, Failure> {
+    let model = Model::read(path)?;
+    let place = path.display();
+    let method = match (arguments.method, &model.gcn_e) {
+        (Some(Method::Density), _) => {
+            return Err(Failure::Usage("--method density: expected no --model, found one".to_owned()));
+        }
+        (Some(Method::GcnVe), None) => {
+            let message = format!("--method gcn-ve: expected a model with GCN-E, found none in {place}");
+            return Err(Failure::Usage(message));
+        }
+        (Some(method), _) => method,
+        (None, Some(_)) => Method::GcnVe,
+        (None, None) => Method::GcnV,
+    };
+    if embeddings.dim() != model.dim() {
+        let expected = format!("{} columns, as {place} was trained on", model.dim());
+        let found = embeddings.dim().to_string();
+        return Err(Error::format(&arguments.features.features, expected, found).into());
+    }
+    let usual = &model.config;
+    let config = ModelConfig {
+        k: arguments.neighbours.k.unwrap_or(usual.k),
+        k_rebuild: arguments.k_rebuild.unwrap_or(usual.k_rebuild),
+        tau: arguments.tau.unwrap_or(usual.tau),
+        rho: arguments.rho.unwrap_or(usual.rho),
+        m: arguments.m.unwrap_or(usual.m),
+        rebuild: (usual.rebuild || arguments.k_rebuild.is_some()) && !arguments.no_rebuild,
+    };
+    let knn = arguments.neighbours.params(embeddings.len());
+    let params = ApplyParams { config, knn, connectivity: method == Method::GcnVe };
+    let found = kinfolk_nn::cluster(embeddings, graph, &model, &params, &Bars::default())?;
+    let config = &params.config;
+    let mut parameters = json!({ "model": path, "rebuild": config.rebuild, "m": config.m });
+    if method == Method::GcnVe {
+        parameters["rho"] = json!(config.rho);
+    }
+    let rebuilt = found.rebuilt.map(|(k, report)| knn::as_json(embeddings.len(), k, &report));
+    Ok(Outcome { clustering: found.clustering, method, parameters, rebuilt })
 }
 
 fn read_truth(arguments: &Arguments, embeddings: &Embeddings) -> Result<Option<Vec<i64>>, Failure> {
@@ -169,7 +275,8 @@ fn default_directory(features: &Path) -> PathBuf {
 }
 
 /// Everything that `run.json` says, but for the scores.
-fn describe(arguments: &Arguments, embeddings: &Embeddings, found: &Clustering, reading: Duration) -> Value {
+fn describe(arguments: &Arguments, embeddings: &Embeddings, outcome: &Outcome, reading: Duration) -> Value {
+    let found = &outcome.clustering;
     let mut timings = Map::new();
     timings.insert("read".to_owned(), json!(reading.as_secs_f64()));
     for (stage, time) in &found.timings {
@@ -177,14 +284,22 @@ fn describe(arguments: &Arguments, embeddings: &Embeddings, found: &Clustering, 
     }
     let mut sizes = vec![0u64; found.labels.iter().max().map_or(0, |&l| l as usize + 1)];
     found.labels.iter().for_each(|&l| sizes[l as usize] += 1);
-    let name =
-        |value: &dyn Fn() -> Option<clap::builder::PossibleValue>| value().map(|v| v.get_name().to_owned());
     let graph = match (&arguments.graph, &found.knn) {
         (Some(path), _) => json!({ "file": path, "k": found.k }),
         (None, Some(report)) => knn::as_json(embeddings.len(), found.k, report),
         (None, None) => json!({ "k": found.k }),
     };
-    json!({
+    let mut parameters = json!({
+        "method": outcome.method.name(),
+        "tau": found.tau,
+        "tau_given": arguments.tau.is_some(),
+        "seed": arguments.neighbours.seed,
+        "threads": rayon::current_num_threads(),
+    });
+    for (name, value) in outcome.parameters.as_object().into_iter().flatten() {
+        parameters[name] = value.clone();
+    }
+    let mut run = json!({
         "kinfolk": env!("CARGO_PKG_VERSION"),
         "features": {
             "file": arguments.features.features,
@@ -192,16 +307,7 @@ fn describe(arguments: &Arguments, embeddings: &Embeddings, found: &Clustering, 
             "dim": embeddings.dim(),
             "mapped": embeddings.is_mapped(),
         },
-        "parameters": {
-            "method": name(&|| arguments.method.to_possible_value()),
-            "confidence": name(&|| arguments.confidence.to_possible_value()),
-            "radius": arguments.radius,
-            "m": arguments.m,
-            "tau": found.tau,
-            "tau_given": arguments.tau.is_some(),
-            "seed": arguments.neighbours.seed,
-            "threads": rayon::current_num_threads(),
-        },
+        "parameters": parameters,
         "graph": graph,
         "clusters": {
             "count": sizes.len(),
@@ -211,7 +317,11 @@ fn describe(arguments: &Arguments, embeddings: &Embeddings, found: &Clustering, 
         "seconds": timings,
         "cpu_seconds": machine::cpu_time().as_secs_f64(),
         "peak_memory_bytes": machine::peak_memory(),
-    })
+    });
+    if let Some(rebuilt) = &outcome.rebuilt {
+        run["rebuilt_graph"] = rebuilt.clone();
+    }
+    run
 }
 
 /// Writes the files of a run; `run.json` last, so that a directory with it is whole.

@@ -3,6 +3,7 @@
 pub mod cluster;
 pub mod demo;
 pub mod eval;
+pub mod import;
 pub mod knn;
 pub mod synth;
 

@@ -57,6 +57,28 @@ impl Adjacency {
             }
         });
     }
+
+    /// Some rows of A~ `dense`, one after the other, on the calling thread: for those who have no room for all
+    /// at once. Bit for bit those of [`aggregate`](Self::aggregate).
+    ///
+    /// # Panics
+    /// When `dense` does not have `len() * dim` values or `out` not `rows.len() * dim`, or a row is not a
+    /// vertex.
+    pub fn aggregate_rows(&self, rows: &[u32], dense: &[f32], dim: usize, out: &mut [f32]) {
+        assert_eq!(dense.len(), self.len() * dim, "dense: expected {} rows of {dim}", self.len());
+        assert_eq!(out.len(), rows.len() * dim, "out: expected {} rows of {dim}", rows.len());
+        let row_product = fastest();
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(dim.max(1))) {
+            let (columns, values) = self.row(i as usize);
+            row_product(columns, values, dense, out);
+        }
+    }
+
+    /// All vertices in the order in which [`aggregate`](Self::aggregate) visits them: those that share neighbours
+    /// follow each other.
+    pub fn visiting_order(&self) -> &[u32] {
+        &self.order
+    }
 }
 
 /// The rows of the result, handed out in any order, each once.

@@ -1,0 +1,319 @@
+//! GCN-E: how likely each candidate of a vertex is of the vertex's identity (Section 3.3).
+//!
+//! For vertex i with the candidate set S: rows X_j = f_j - f_i for j in S; A^ is the sub-matrix over S of the
+//! normalised adjacency, its rows divided by their sums again; graph convolutions as in GCN-V; connectivity r_ij =
+//! head(F_L)_j, or with two outputs the second's share of the softmax.
+//!
+//! Only the round(rho N) most confident vertices use it, and all their candidates are among them: what is more
+//! confident than one of the most confident is one itself. Four ideas make it cheap:
+//!
+//! - [X, A^X] W = X W_1 + A^ (X W_2): one product with [W_1 W_2], and the aggregation runs over as few columns
+//!   as the layer has outputs.
+//! - In the first layer X W_1 = f_j W_1 - f_i W_1, and, since rows of A^ sum to one, A^ (X W_2) = A^ (f W_2) -
+//!   f_i W_2: f W_1 and f W_2 are computed once for each vertex and not for each pair.
+//! - The rows of many subgraphs are stacked for one tall product, and aggregated each within its own.
+//! - Batches run in parallel; where they begin depends on the sizes of the candidate sets alone.
+//!
+//! Cost, with R = the sum of |S| over the vertices that use it: 4 R (512 x 512 + 512 x 256 + 256 x 256) operations
+//! with the published widths, 4 rho N D 512 for the first layer. Memory: 8 rho N 512 bytes for that.
+
+use super::gemm::{multiply, relu};
+use super::head::head;
+use crate::{GraphNetwork, Linear};
+use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates};
+use rayon::prelude::*;
+
+/// Rows at which a batch is full.
+const BATCH: usize = 512;
+
+/// Stands for "not in this candidate set".
+const OUTSIDE: u32 = u32::MAX;
+
+/// The connectivities of some vertices with their candidates.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Connectivity {
+    /// The vertices, most confident first.
+    pub vertices: Vec<u32>,
+    /// The candidates of `vertices[v]` are entries `offsets[v]..offsets[v + 1]`.
+    pub offsets: Vec<usize>,
+    /// Candidates, nearest first.
+    pub candidates: Vec<u32>,
+    /// Their similarities to the vertex.
+    pub similarities: Vec<f32>,
+    /// Their connectivities. That of an only candidate is 1: there is nothing to choose.
+    pub values: Vec<f32>,
+}
+
+impl Connectivity {
+    fn range(&self, v: usize) -> std::ops::Range<usize> {
+        self.offsets[v]..self.offsets[v + 1]
+    }
+}
+
+/// Estimates the connectivity of the round(`rho` N) most confident vertices with their candidates.
+///
+/// `features` are the rows that `graph` was built from, `adjacency` is that of `graph`.
+pub fn edge_connectivity(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    graph: &KnnGraph,
+    adjacency: &Adjacency,
+    confidence: &[f32],
+    rho: f32,
+    progress: &dyn Progress,
+) -> Result<Connectivity> {
+    check(network, features, graph, adjacency, confidence)?;
+    let mut found = most_confident(graph, confidence, rho);
+    let batches = batches(&found.offsets);
+    progress.begin("connectivity", found.vertices.len() as u64);
+    let estimator = Estimator::new(network, features, adjacency, &found);
+    let values: Vec<Vec<f32>> = batches
+        .par_iter()
+        .map_init(
+            || Scratch { slots: vec![OUTSIDE; found.vertices.len()], ..Scratch::default() },
+            |scratch, batch| {
+                let values = estimator.run(batch.clone(), scratch);
+                progress.advance(batch.len() as u64);
+                values
+            },
+        )
+        .collect();
+    drop(estimator);
+    found.values = values.concat();
+    if let Some(at) = found.values.iter().position(|value| !value.is_finite()) {
+        let v = found.offsets.partition_point(|&offset| offset <= at) - 1;
+        return Err(Error::NotFinite {
+            place: "connectivity by GCN-E".to_owned(),
+            row: found.vertices[v] as usize,
+            column: found.candidates[at] as usize,
+            found: found.values[at].into(),
+        });
+    }
+    Ok(found)
+}
+
+fn check(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    graph: &KnnGraph,
+    adjacency: &Adjacency,
+    confidence: &[f32],
+) -> Result<()> {
+    let length = |what: &str, expected, found| match expected == found {
+        true => Ok(()),
+        false => Err(Error::Length { place: "GCN-E".to_owned(), what: what.to_owned(), expected, found }),
+    };
+    length("columns of features", network.inputs(), features.dim())?;
+    length("vertices of the graph (one per embedding)", features.len(), graph.len())?;
+    length("vertices of the adjacency (one per embedding)", features.len(), adjacency.len())?;
+    length("confidences (one per vertex)", graph.len(), confidence.len())?;
+    match confidence.iter().position(|c| !c.is_finite()) {
+        Some(row) => {
+            let (place, found) = ("confidence".to_owned(), confidence[row].into());
+            Err(Error::NotFinite { place, row, column: 0, found })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The round(rho N) most confident vertices and their candidates, without connectivities.
+fn most_confident(graph: &KnnGraph, confidence: &[f32], rho: f32) -> Connectivity {
+    let n = graph.len();
+    // The order of `candidates`, in which -0 and 0 are equal.
+    let key = |&i: &u32| confidence[i as usize] + 0.0;
+    let mut vertices: Vec<u32> = (0..n as u32).collect();
+    vertices.par_sort_unstable_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
+    vertices.truncate((f64::from(rho) * n as f64).round() as usize);
+    let mut found = Connectivity { vertices, offsets: vec![0], ..Connectivity::default() };
+    for &i in &found.vertices {
+        for (j, similarity) in candidates(graph, confidence, i as usize) {
+            found.candidates.push(j);
+            found.similarities.push(similarity);
+        }
+        found.offsets.push(found.candidates.len());
+    }
+    found
+}
+
+/// Consecutive vertices whose candidates together make about [`BATCH`] rows.
+fn batches(offsets: &[usize]) -> Vec<std::ops::Range<usize>> {
+    let mut batches = Vec::new();
+    let mut first = 0;
+    for end in 1..offsets.len() {
+        if offsets[end] - offsets[first] >= BATCH || end + 1 == offsets.len() {
+            batches.push(first..end);
+            first = end;
+        }
+    }
+    batches
+}
+
+/// [W_1 W_2], where the layer's weight is W_1 above W_2.
+fn side_by_side(layer: &Linear) -> Vec<f32> {
+    let (upper, lower) = layer.weight.split_at(layer.weight.len() / 2);
+    let rows = upper.chunks_exact(layer.outputs).zip(lower.chunks_exact(layer.outputs));
+    rows.flat_map(|(upper, lower)| upper.iter().chain(lower)).copied().collect()
+}
+
+struct Estimator<'a> {
+    network: &'a GraphNetwork,
+    adjacency: &'a Adjacency,
+    found: &'a Connectivity,
+    /// The place of each vertex among `found.vertices`, or [`OUTSIDE`].
+    rank: Vec<u32>,
+    /// f [W_1 W_2] of the first layer, for each of `found.vertices`.
+    first: Vec<f32>,
+    /// [W_1 W_2] of the other layers.
+    weights: Vec<Vec<f32>>,
+}
+
+/// What one thread reuses from batch to batch.
+#[derive(Default)]
+struct Scratch {
+    /// For each vertex, by rank, its place in the current candidate set.
+    slots: Vec<u32>,
+    block: SubGraphs,
+    x: Vec<f32>,
+    product: Vec<f32>,
+    hidden: Vec<f32>,
+}
+
+impl<'a> Estimator<'a> {
+    fn new(
+        network: &'a GraphNetwork,
+        features: &Embeddings,
+        adjacency: &'a Adjacency,
+        found: &'a Connectivity,
+    ) -> Self {
+        let mut rank = vec![OUTSIDE; features.len()];
+        for (v, &i) in found.vertices.iter().enumerate() {
+            rank[i as usize] = v as u32;
+        }
+        let layer = &network.convolutions[0];
+        let (weight, columns) = (side_by_side(layer), 2 * layer.outputs);
+        let mut first = vec![0.0; found.vertices.len() * columns];
+        first.par_chunks_mut(BATCH * columns).zip(found.vertices.par_chunks(BATCH)).for_each(
+            |(out, rows)| {
+                let x: Vec<f32> = rows.iter().flat_map(|&i| features.row(i as usize)).copied().collect();
+                multiply(&x, &weight, features.dim(), out, columns, false);
+            },
+        );
+        let weights = network.convolutions[1..].iter().map(side_by_side).collect();
+        Estimator { network, adjacency, found, rank, first, weights }
+    }
+
+    /// The connectivities of a batch of vertices, in the order of their candidates.
+    fn run(&self, batch: std::ops::Range<usize>, scratch: &mut Scratch) -> Vec<f32> {
+        let found = self.found;
+        let chosen = batch.clone().filter(|&v| found.range(v).len() > 1);
+        scratch.block.gather(self, chosen.clone(), &mut scratch.slots);
+
+        let layer = &self.network.convolutions[0];
+        let columns = 2 * layer.outputs;
+        scratch.product.clear();
+        for v in chosen {
+            let of = |rank: usize| self.first[rank * columns..][..columns].split_at(layer.outputs);
+            let (own_1, own_2) = of(v);
+            for &j in &found.candidates[found.range(v)] {
+                let (first, second) = of(self.rank[j as usize] as usize);
+                let own = own_1.iter().zip(own_2);
+                scratch.product.extend(first.iter().zip(own).map(|(f, (own_1, own_2))| f - own_1 - own_2));
+                scratch.product.extend_from_slice(second);
+            }
+        }
+        scratch.block.aggregate(layer, &scratch.product, &mut scratch.x);
+        for (layer, weight) in self.network.convolutions[1..].iter().zip(&self.weights) {
+            let rows = scratch.block.rows();
+            scratch.product.resize(rows * 2 * layer.outputs, 0.0);
+            let product = &mut scratch.product[..rows * 2 * layer.outputs];
+            multiply(&scratch.x, weight, layer.inputs / 2, product, 2 * layer.outputs, false);
+            scratch.block.aggregate(layer, product, &mut scratch.x);
+        }
+        let mut outputs = Vec::new();
+        head(self.network, &scratch.x, &mut scratch.hidden, &mut outputs);
+        let outputs = &mut outputs.chunks_exact(self.network.output.outputs);
+
+        let mut values = Vec::with_capacity(found.offsets[batch.end] - found.offsets[batch.start]);
+        for v in batch {
+            match found.range(v).len() {
+                1 => values.push(1.0),
+                count => values.extend(outputs.take(count).map(connectivity)),
+            }
+        }
+        values
+    }
+}
+
+/// The connectivity that the outputs of a row stand for.
+fn connectivity(outputs: &[f32]) -> f32 {
+    match *outputs {
+        [different, same] => 1.0 / (1.0 + (different - same).exp()),
+        [value, ..] => value,
+        [] => f32::NAN,
+    }
+}
+
+/// The adjacencies of several subgraphs as one block-diagonal matrix of compressed sparse rows.
+#[derive(Default)]
+struct SubGraphs {
+    offsets: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl SubGraphs {
+    fn rows(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// The sub-matrices over the candidates of each of `vertices`, rows divided by their sums.
+    fn gather(&mut self, of: &Estimator, vertices: impl Iterator<Item = usize>, slots: &mut [u32]) {
+        self.offsets.clear();
+        self.offsets.push(0);
+        self.columns.clear();
+        self.values.clear();
+        for v in vertices {
+            let set = &of.found.candidates[of.found.range(v)];
+            let start = self.rows() as u32;
+            let rank = |j: u32| of.rank[j as usize];
+            for (slot, &j) in (start..).zip(set) {
+                slots[rank(j) as usize] = slot;
+            }
+            for &j in set {
+                let (columns, values) = of.adjacency.row(j as usize);
+                let begin = self.values.len();
+                for (&k, &value) in columns.iter().zip(values) {
+                    let slot = slots.get(rank(k) as usize).copied().unwrap_or(OUTSIDE);
+                    if slot != OUTSIDE {
+                        self.columns.push(slot);
+                        self.values.push(value);
+                    }
+                }
+                // Never zero: a vertex is its own neighbour.
+                let sum: f32 = self.values[begin..].iter().sum();
+                self.values[begin..].iter_mut().for_each(|value| *value /= sum);
+                self.offsets.push(self.values.len());
+            }
+            set.iter().for_each(|&j| slots[rank(j) as usize] = OUTSIDE);
+        }
+    }
+
+    /// `out` = relu(Y + A^ Z + b), where each row of `product` is a row of Y and then one of Z.
+    fn aggregate(&self, layer: &Linear, product: &[f32], out: &mut Vec<f32>) {
+        let width = layer.outputs;
+        out.clear();
+        out.resize(self.rows() * width, 0.0);
+        for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            let own = &product[row * 2 * width..][..width];
+            for ((out, own), bias) in out.iter_mut().zip(own).zip(&layer.bias) {
+                *out = own + bias;
+            }
+            let range = self.offsets[row]..self.offsets[row + 1];
+            for (&column, &value) in self.columns[range.clone()].iter().zip(&self.values[range]) {
+                let other = &product[column as usize * 2 * width + width..][..width];
+                out.iter_mut().zip(other).for_each(|(out, z)| *out += value * z);
+            }
+            relu(out);
+        }
+    }
+}

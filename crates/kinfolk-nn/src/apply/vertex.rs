@@ -1,0 +1,135 @@
+//! GCN-V: the confidence of every vertex, from the features of its neighbourhood (Section 3.2).
+//!
+//! F_{l+1} = relu([F_l, A~ F_l] W_l + b_l), F_0 the embeddings; confidence = head(F_L).
+//!
+//! Rows are taken in blocks of [`BLOCK`], in an order in which neighbours are near one another: each task gathers
+//! its rows of [F, A~F], multiplies, and hands the rows of the result back. Beside the features, the graph and F_L
+//! (which is kept only where it is asked for) memory is [`WAVE`] blocks. With more than one layer there are two
+//! F at a time.
+//!
+//! Cost, with D columns and H outputs: 4 N D H operations for a layer, 2 N H (H + 1) for the head, and the
+//! product with the adjacency.
+
+use super::gemm::{affine, relu};
+use super::head::head;
+use crate::{GraphNetwork, Linear};
+use kinfolk::{Adjacency, Embeddings, Error, Progress, Result};
+use rayon::prelude::*;
+
+/// Rows of one product: enough to use a core well, few enough to stay in its cache.
+const BLOCK: usize = 256;
+
+/// Blocks between two times that results are put in their places.
+const WAVE: usize = 64;
+
+/// What GCN-V says of every vertex.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VertexEstimate {
+    /// The confidence of each vertex.
+    pub confidence: Vec<f32>,
+    /// F_L, the last graph convolution's output, row-major, not normalised; empty unless it was asked for.
+    pub embeddings: Vec<f32>,
+}
+
+/// Applies GCN-V to all vertices; keeps F_L if `keep_embeddings`.
+pub fn vertex_confidence(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    adjacency: &Adjacency,
+    keep_embeddings: bool,
+    progress: &dyn Progress,
+) -> Result<VertexEstimate> {
+    check(network, features, adjacency)?;
+    let n = adjacency.len();
+    let layers = network.convolutions.len();
+    progress.begin("confidence", (n * layers) as u64);
+    let mut confidence = vec![0.0; n];
+    let mut input: Vec<f32> = Vec::new();
+    for (l, layer) in network.convolutions.iter().enumerate() {
+        let x = if l == 0 { features.as_slice() } else { &input };
+        let last = l + 1 == layers;
+        let keep = !last || keep_embeddings;
+        let mut output = vec![0.0; if keep { n * layer.outputs } else { 0 }];
+        let order = adjacency.visiting_order();
+        for wave in order.chunks(BLOCK * WAVE) {
+            let blocks: Vec<Block> = wave
+                .par_chunks(BLOCK)
+                .map_init(Scratch::default, |scratch, rows| {
+                    let block = scratch.convolve(network, layer, last, adjacency, x, rows);
+                    progress.advance(rows.len() as u64);
+                    block
+                })
+                .collect();
+            for (rows, block) in wave.chunks(BLOCK).zip(&blocks) {
+                for (&i, &c) in rows.iter().zip(&block.confidence) {
+                    confidence[i as usize] = c;
+                }
+                if keep {
+                    for (&i, row) in rows.iter().zip(block.output.chunks_exact(layer.outputs)) {
+                        output[i as usize * layer.outputs..][..layer.outputs].copy_from_slice(row);
+                    }
+                }
+            }
+        }
+        input = output;
+    }
+    if let Some(row) = confidence.iter().position(|c| !c.is_finite()) {
+        let found = confidence[row].into();
+        return Err(Error::NotFinite { place: "confidence by GCN-V".to_owned(), row, column: 0, found });
+    }
+    Ok(VertexEstimate { confidence, embeddings: input })
+}
+
+fn check(network: &GraphNetwork, features: &Embeddings, adjacency: &Adjacency) -> Result<()> {
+    let length = |what: &str, expected, found| match expected == found {
+        true => Ok(()),
+        false => Err(Error::Length { place: "GCN-V".to_owned(), what: what.to_owned(), expected, found }),
+    };
+    length("columns of features", network.inputs(), features.dim())?;
+    length("vertices (one per embedding)", features.len(), adjacency.len())?;
+    length("outputs (the confidence)", 1, network.output.outputs)
+}
+
+/// The result of one block.
+struct Block {
+    output: Vec<f32>,
+    /// Only of the last layer.
+    confidence: Vec<f32>,
+}
+
+/// What one thread reuses from block to block.
+#[derive(Default)]
+struct Scratch {
+    aggregated: Vec<f32>,
+    /// [F, A~F], row after row.
+    joined: Vec<f32>,
+    hidden: Vec<f32>,
+}
+
+impl Scratch {
+    fn convolve(
+        &mut self,
+        network: &GraphNetwork,
+        layer: &Linear,
+        last: bool,
+        adjacency: &Adjacency,
+        x: &[f32],
+        rows: &[u32],
+    ) -> Block {
+        let dim = layer.inputs / 2;
+        self.aggregated.resize(rows.len() * dim, 0.0);
+        adjacency.aggregate_rows(rows, x, dim, &mut self.aggregated);
+        self.joined.clear();
+        for (&i, aggregated) in rows.iter().zip(self.aggregated.chunks_exact(dim)) {
+            self.joined.extend_from_slice(&x[i as usize * dim..][..dim]);
+            self.joined.extend_from_slice(aggregated);
+        }
+        let (mut output, mut confidence) = (Vec::new(), Vec::new());
+        affine(layer, &self.joined, &mut output);
+        relu(&mut output);
+        if last {
+            head(network, &output, &mut self.hidden, &mut confidence);
+        }
+        Block { output, confidence }
+    }
+}

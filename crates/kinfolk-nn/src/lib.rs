@@ -1,0 +1,27 @@
+//! The graph networks of kinfolk: GCN-V, which estimates the confidence of every vertex, and GCN-E, which
+//! estimates the connectivity between a vertex and its candidates (Sections 3.2 and 3.3 of the paper).
+//!
+//! ```text
+//! gcn_v.pth, gcn_e.pth --read_checkpoint--> GraphNetwork --Model::write--> model.safetensors
+//!
+//! Embeddings -> KnnGraph -> Adjacency --vertex_confidence--> confidence, F_L -> KnnGraph of F_L
+//!                                     --edge_connectivity--> connectivity of candidates -> Links -> labels
+//! ```
+//!
+//! [`cluster`] goes the whole way; the stages it is made of can be called one by one.
+
+mod apply;
+mod checkpoint;
+mod model;
+mod tensors;
+#[cfg(test)]
+mod testing;
+mod weights;
+
+pub use apply::{
+    ApplyParams, Connectivity, NetworkClustering, VertexEstimate, cluster, connected_candidates,
+    edge_connectivity, vertex_confidence,
+};
+pub use checkpoint::{parse_checkpoint, read_checkpoint};
+pub use model::{Model, ModelConfig};
+pub use weights::{GraphNetwork, Linear};

@@ -1,0 +1,238 @@
+//! A model file: both networks and how they were meant to be used, in one `.safetensors`.
+//!
+//! Tensors are named `gcn_v.conv1.weight`, `gcn_e.classifier.0.bias` ... (see `tensors.rs`), all float32. The
+//! metadata has one key, `kinfolk`, whose value is JSON: the version of the format, then the configuration.
+//! A reader refuses a version above its own; what an older version lacks has a default.
+
+use crate::tensors::{self, Tensor, Tensors};
+use crate::{GraphNetwork, Linear};
+use kinfolk::io::AtomicFile;
+use kinfolk::{Error, Result};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::Path;
+
+/// The version this program writes, and the newest it reads.
+const VERSION: u64 = 1;
+
+/// The key of the metadata.
+const KEY: &str = "kinfolk";
+
+/// How a model is applied, unless told otherwise. The defaults are those of the paper.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelConfig {
+    /// Neighbours of each vertex in the graph that GCN-V sees, itself excluded.
+    pub k: usize,
+    /// Neighbours of each vertex in the graph that is rebuilt from the embeddings F_L.
+    pub k_rebuild: usize,
+    /// Links of at most this similarity are cut.
+    pub tau: f32,
+    /// The share of vertices, by descending confidence, whose parents GCN-E chooses.
+    pub rho: f32,
+    /// Links of each vertex to candidates: 1 makes trees, more make directed acyclic graphs.
+    pub m: usize,
+    /// Whether candidates are looked for among the neighbours by F_L rather than by the input.
+    pub rebuild: bool,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        ModelConfig { k: 80, k_rebuild: 80, tau: 0.8, rho: 0.1, m: 1, rebuild: true }
+    }
+}
+
+impl ModelConfig {
+    /// Refuses what is out of range.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |name, expected, found: String| Err(Error::Parameter { name, expected, found });
+        for (name, value) in [("-k", self.k), ("--k-rebuild", self.k_rebuild), ("-m", self.m)] {
+            if value == 0 {
+                return wrong(name, "at least 1", "0".to_owned());
+            }
+        }
+        if !(-1.0..=1.0).contains(&self.tau) {
+            return wrong("--tau", "a similarity from -1 to 1", self.tau.to_string());
+        }
+        if !(0.0..=1.0).contains(&self.rho) {
+            return wrong("--rho", "a share from 0 to 1", self.rho.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// GCN-V, GCN-E if there is one, and how to apply them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Estimates confidence: one output.
+    pub gcn_v: GraphNetwork,
+    /// Estimates connectivity: one output, or two that are logits.
+    pub gcn_e: Option<GraphNetwork>,
+    /// How to apply them.
+    pub config: ModelConfig,
+}
+
+impl Model {
+    /// Columns of the embeddings it takes.
+    pub fn dim(&self) -> usize {
+        self.gcn_v.inputs()
+    }
+
+    /// Refuses networks that do not fit each other or what they are for; `place` names the model in errors.
+    pub fn check(&self, place: &str) -> Result<()> {
+        self.check_for(self.config.rebuild, place)
+    }
+
+    /// The same, for an application that rebuilds the graph or does not.
+    pub(crate) fn check_for(&self, rebuild: bool, place: &str) -> Result<()> {
+        let outputs = self.gcn_v.output.outputs;
+        if outputs != 1 {
+            return Err(Error::format(place, "GCN-V with 1 output, the confidence", outputs.to_string()));
+        }
+        let Some(gcn_e) = &self.gcn_e else { return Ok(()) };
+        let (dim, width) = (self.dim(), self.gcn_v.width());
+        let (expected, why) = match rebuild {
+            true => (width, "the width of the embeddings of GCN-V"),
+            false => (dim, "the columns of the features, which are not rebuilt"),
+        };
+        if gcn_e.inputs() != expected {
+            let expected = format!("GCN-E for rows of {expected}, {why}");
+            return Err(Error::format(place, expected, format!("for rows of {}", gcn_e.inputs())));
+        }
+        Ok(())
+    }
+
+    /// Reads a model file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        Self::parse(&bytes, &path.display().to_string())
+    }
+
+    /// Reads a model from the bytes of a file; `place` names it in errors.
+    pub fn parse(bytes: &[u8], place: &str) -> Result<Self> {
+        let damaged = |found: String| Error::format(place, "a kinfolk model (.safetensors)", found);
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(e.to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))?;
+        let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let metadata =
+            metadata.ok_or_else(|| damaged("a .safetensors file that kinfolk did not write".to_owned()))?;
+        let metadata: Value = serde_json::from_str(metadata).map_err(|e| damaged(e.to_string()))?;
+        let config = parse_config(&metadata, place)?;
+
+        let (mut gcn_v, mut gcn_e) = (Tensors::new(), Tensors::new());
+        for (name, view) in file.iter() {
+            let (network, key) = match name.split_once('.') {
+                Some(("gcn_v", key)) => (&mut gcn_v, key),
+                Some(("gcn_e", key)) => (&mut gcn_e, key),
+                _ => return Err(damaged(format!("a tensor {name}"))),
+            };
+            if view.dtype() != Dtype::F32 {
+                let found = format!("{:?}", view.dtype());
+                return Err(Error::format(format!("{place} (tensor {name})"), "F32", found));
+            }
+            let (values, _) = view.data().as_chunks::<4>();
+            let data = values.iter().map(|&value| f32::from_le_bytes(value)).collect();
+            network.insert(key.to_owned(), Tensor { shape: view.shape().to_vec(), data });
+        }
+        let gcn_v = tensors::network(gcn_v, &format!("{place} (gcn_v)"))?;
+        let gcn_e = match gcn_e.is_empty() {
+            true => None,
+            false => Some(tensors::network(gcn_e, &format!("{place} (gcn_e)"))?),
+        };
+        let model = Model { gcn_v, gcn_e, config };
+        model.check(place)?;
+        Ok(model)
+    }
+
+    /// Writes a model file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        self.check(&path.display().to_string())?;
+        let bytes = self.to_bytes(path)?;
+        let mut file = AtomicFile::create(path)?;
+        file.write_all(&bytes).map_err(|e| Error::io(path, e))?;
+        file.commit()
+    }
+
+    fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
+        let mut bytes = BTreeMap::new();
+        for (prefix, network) in [("gcn_v", Some(&self.gcn_v)), ("gcn_e", self.gcn_e.as_ref())] {
+            for (name, tensor) in network.map(tensors::tensors).into_iter().flatten() {
+                let data: Vec<u8> = tensor.data.iter().flat_map(|value| value.to_le_bytes()).collect();
+                bytes.insert(format!("{prefix}.{name}"), (tensor.shape, data));
+            }
+        }
+        let refused = |e: safetensors::SafeTensorError| Error::io(path, std::io::Error::other(e));
+        let mut views = Vec::new();
+        for (name, (shape, data)) in &bytes {
+            views.push((name, TensorView::new(Dtype::F32, shape.clone(), data).map_err(refused)?));
+        }
+        let metadata = HashMap::from([(KEY.to_owned(), describe_config(&self.config).to_string())]);
+        safetensors::serialize(views, Some(metadata)).map_err(refused)
+    }
+}
+
+fn describe_config(config: &ModelConfig) -> Value {
+    json!({
+        "version": VERSION,
+        "k": config.k,
+        "k_rebuild": config.k_rebuild,
+        "tau": config.tau,
+        "rho": config.rho,
+        "m": config.m,
+        "rebuild": config.rebuild,
+    })
+}
+
+fn parse_config(metadata: &Value, place: &str) -> Result<ModelConfig> {
+    let wrong = |name: &str, expected: &str, found: &Value| {
+        Error::format(format!("{place} (metadata, {name})"), expected, found.to_string())
+    };
+    let version = &metadata["version"];
+    match version.as_u64() {
+        Some(1..=VERSION) => {}
+        Some(_) => {
+            let expected = format!("a version up to {VERSION}; a newer kinfolk wrote this model");
+            return Err(wrong("version", &expected, version));
+        }
+        None => return Err(wrong("version", "the version of the format", version)),
+    }
+    let count = |name: &str| {
+        let value = metadata[name].as_u64().and_then(|value| usize::try_from(value).ok());
+        value.ok_or_else(|| wrong(name, "a count", &metadata[name]))
+    };
+    let number = |name: &str| {
+        let value = metadata[name].as_f64().map(|value| value as f32);
+        value.ok_or_else(|| wrong(name, "a number", &metadata[name]))
+    };
+    let rebuild = match &metadata["rebuild"] {
+        Value::Bool(rebuild) => *rebuild,
+        other => return Err(wrong("rebuild", "true or false", other)),
+    };
+    let config = ModelConfig {
+        k: count("k")?,
+        k_rebuild: count("k_rebuild")?,
+        tau: number("tau")?,
+        rho: number("rho")?,
+        m: count("m")?,
+        rebuild,
+    };
+    // The file is at fault here, not an argument.
+    config.check().map_err(|e| Error::format(place, "a usable configuration", e.to_string()))?;
+    Ok(config)
+}
+
+impl GraphNetwork {
+    /// Columns of the rows it takes.
+    pub fn inputs(&self) -> usize {
+        self.convolutions.first().map_or(0, |first: &Linear| first.inputs / 2)
+    }
+
+    /// Columns of its last graph convolution: those of the embeddings F_L.
+    pub fn width(&self) -> usize {
+        self.hidden.inputs
+    }
+}
+
+#[cfg(test)]
+mod tests;

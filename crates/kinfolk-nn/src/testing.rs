@@ -1,0 +1,50 @@
+//! What the tests of several modules share: small networks and sets of made-up numbers.
+
+use crate::{GraphNetwork, Linear};
+use kinfolk::{Embeddings, KnnGraph, KnnParams, Search, knn_graph};
+
+/// Numbers between -1 and 1 that look random (SplitMix64).
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+
+    pub fn many(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.next()).collect()
+    }
+
+    fn linear(&mut self, inputs: usize, outputs: usize) -> Linear {
+        Linear { weight: self.many(inputs * outputs), bias: self.many(outputs), inputs, outputs }
+    }
+}
+
+/// A network for rows of `dim` columns with graph convolutions of these widths.
+pub fn network(seed: u64, dim: usize, widths: &[usize], outputs: usize) -> GraphNetwork {
+    let mut numbers = Numbers(seed);
+    let mut convolutions = Vec::new();
+    let mut before = dim;
+    for &width in widths {
+        convolutions.push(numbers.linear(2 * before, width));
+        before = width;
+    }
+    let hidden = numbers.linear(before, 3);
+    let slopes = numbers.many(3);
+    GraphNetwork { convolutions, hidden, slopes, output: numbers.linear(3, outputs) }
+}
+
+/// Made-up rows, some of them twice, and their graph.
+pub fn set(seed: u64, n: usize, dim: usize, k: usize) -> (Embeddings, KnnGraph) {
+    let mut rows = Numbers(seed).many(n * dim);
+    for i in (7..n).step_by(10) {
+        rows.copy_within((i - 3) * dim..(i - 2) * dim, i * dim);
+    }
+    let rows = Embeddings::from_rows(rows, dim, "test").unwrap();
+    let params = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
+    let graph = knn_graph(&rows, &params, &()).unwrap().0;
+    (rows, graph)
+}
