@@ -3,5 +3,5 @@
 mod training;
 mod weights;
 
-pub use training::{Epoch, FitParams, GcnVParams, Target, Trained, train_gcn_v};
+pub use training::{Epoch, FitParams, GcnEParams, GcnVParams, Target, Trained, train_gcn_e, train_gcn_v};
 pub use weights::{GraphNetwork, Linear};

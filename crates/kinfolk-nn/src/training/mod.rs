@@ -7,6 +7,7 @@ mod aggregate;
 mod disturb;
 mod division;
 mod fit;
+mod gcn_e;
 mod gcn_v;
 mod network;
 mod params;
@@ -18,5 +19,6 @@ mod sparse;
 mod tests;
 
 pub use fit::{Epoch, Trained};
+pub use gcn_e::{GcnEParams, train_gcn_e};
 pub use gcn_v::{GcnVParams, Target, train_gcn_v};
 pub use params::FitParams;

@@ -63,6 +63,26 @@ impl Sparse {
         self.offsets.len() - 1
     }
 
+    /// Appends a row of a block on the diagonal: of `columns` and `values`, those whose column is in `set`, divided by
+    /// their sum. Both lists of columns ascend; the block's first column is `first`.
+    pub(super) fn push_block_row(&mut self, first: u32, set: &[u32], columns: &[u32], values: &[f32]) {
+        let start = self.values.len();
+        let mut place = 0;
+        for (&column, &value) in columns.iter().zip(values) {
+            while set.get(place).is_some_and(|&member| member < column) {
+                place += 1;
+            }
+            if set.get(place) == Some(&column) {
+                self.columns.push(first + place as u32);
+                self.values.push(value);
+            }
+        }
+        let sum: f32 = self.values[start..].iter().sum();
+        // The loop of a vertex to itself is among them, so the sum is above zero.
+        self.values[start..].iter_mut().for_each(|value| *value /= sum);
+        self.offsets.push(self.columns.len());
+    }
+
     /// Counting sort by column. Rows are visited in order, so the new columns ascend too.
     fn transpose(&self) -> Self {
         let n = self.rows();
