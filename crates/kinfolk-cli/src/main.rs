@@ -32,6 +32,7 @@ enum Command {
     Eval(commands::eval::Arguments),
     Import(commands::import::Arguments),
     Synth(commands::synth::Arguments),
+    Train(commands::train::Arguments),
     Demo(commands::demo::Arguments),
     Bench(bench::Arguments),
 }
@@ -61,6 +62,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Eval(a) => commands::eval::run(a),
         Command::Import(a) => commands::import::run(a),
         Command::Synth(a) => commands::synth::run(a),
+        Command::Train(a) => commands::train::run(a),
         Command::Demo(a) => commands::demo::run(a),
         Command::Bench(a) => bench::run(a),
     }

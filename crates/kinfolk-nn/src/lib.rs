@@ -8,7 +8,8 @@
 //!                                     --edge_connectivity--> connectivity of candidates -> Links -> labels
 //! ```
 //!
-//! [`cluster`] goes the whole way; the stages it is made of can be called one by one.
+//! [`train`] makes a model from labelled embeddings, [`cluster`] applies one; the stages they are made of can be
+//! called one by one.
 
 mod apply;
 mod checkpoint;
@@ -16,6 +17,7 @@ mod model;
 mod tensors;
 #[cfg(test)]
 mod testing;
+mod training;
 mod weights;
 
 pub use apply::{
@@ -24,4 +26,8 @@ pub use apply::{
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use model::{Model, ModelConfig};
+pub use training::{
+    Choice, Epoch, FitParams, GcnEParams, GcnVParams, Target, TrainParams, Trained, TrainedModel, train,
+    train_gcn_e, train_gcn_v,
+};
 pub use weights::{GraphNetwork, Linear};

@@ -6,6 +6,7 @@ pub mod eval;
 pub mod import;
 pub mod knn;
 pub mod synth;
+pub mod train;
 
 use crate::failure::Failure;
 use clap::Args;

@@ -1,0 +1,27 @@
+//! Training of the graph networks on labelled embeddings, on the CPU.
+//!
+//! The same input, parameters and seed give the same weights on any number of threads: whatever is random comes from
+//! named streams, and every sum has one order.
+
+mod aggregate;
+mod choose;
+mod disturb;
+mod division;
+mod fit;
+mod gcn_e;
+mod gcn_v;
+mod network;
+mod params;
+mod random;
+mod rotation;
+mod sgd;
+mod sparse;
+#[cfg(test)]
+mod tests;
+mod train;
+
+pub use fit::{Epoch, Trained};
+pub use gcn_e::{GcnEParams, train_gcn_e};
+pub use gcn_v::{GcnVParams, Target, train_gcn_v};
+pub use params::FitParams;
+pub use train::{Choice, TrainParams, TrainedModel, train};

@@ -1,0 +1,143 @@
+//! The network as tensors that burn can differentiate.
+//!
+//! F_l+1 = relu([F_l, A~ F_l] W_l + b_l) (Equations 2 and 3 of the paper), then a head: Linear, PReLU, Linear.
+//!
+//! Cost: for each row of a batch 2 (number of weights) operations forwards, twice that backwards.
+
+use super::aggregate::aggregate;
+use super::random::{Purpose, Random};
+use super::sparse::Operator;
+use crate::{GraphNetwork, Linear};
+use burn::tensor::activation::{prelu, relu};
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// x W + b. All parameters have two axes, so that one optimiser step fits them all.
+pub(super) struct Layer {
+    /// Inputs x outputs.
+    weight: Tensor<2>,
+    /// 1 x outputs.
+    bias: Tensor<2>,
+}
+
+/// [`GraphNetwork`] in training.
+pub(super) struct Network {
+    convolutions: Vec<Layer>,
+    hidden: Layer,
+    /// 1 x outputs of `hidden`.
+    slopes: Tensor<2>,
+    output: Layer,
+}
+
+/// The number of columns between the layers.
+pub(super) struct Shape<'a> {
+    /// Of the features.
+    pub(super) dim: usize,
+    /// Of each convolution's output.
+    pub(super) convolutions: &'a [usize],
+    /// Of the head's first layer's output.
+    pub(super) hidden: usize,
+}
+
+impl Layer {
+    fn load(linear: &Linear, device: &Device) -> Self {
+        let weight = parameter(linear.weight.clone(), [linear.inputs, linear.outputs], device);
+        let bias = parameter(linear.bias.clone(), [1, linear.outputs], device);
+        Self { weight, bias }
+    }
+
+    fn store(&self) -> Linear {
+        let [inputs, outputs] = self.weight.dims();
+        Linear { weight: values(&self.weight), bias: values(&self.bias), inputs, outputs }
+    }
+
+    fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        x.matmul(self.weight.clone()) + self.bias.clone()
+    }
+}
+
+impl Network {
+    /// Takes weights into training on `device`.
+    pub(super) fn load(weights: &GraphNetwork, device: &Device) -> Self {
+        let load = |linear| Layer::load(linear, device);
+        Self {
+            convolutions: weights.convolutions.iter().map(load).collect(),
+            hidden: load(&weights.hidden),
+            slopes: parameter(weights.slopes.clone(), [1, weights.slopes.len()], device),
+            output: load(&weights.output),
+        }
+    }
+
+    /// The weights as they are now.
+    pub(super) fn store(&self) -> GraphNetwork {
+        GraphNetwork {
+            convolutions: self.convolutions.iter().map(Layer::store).collect(),
+            hidden: self.hidden.store(),
+            slopes: values(&self.slopes),
+            output: self.output.store(),
+        }
+    }
+
+    /// Every parameter, always in the same order.
+    pub(super) fn parameters(&mut self) -> Vec<&mut Tensor<2>> {
+        let layers = self.convolutions.iter_mut().chain([&mut self.hidden, &mut self.output]);
+        let mut all: Vec<_> = layers.flat_map(|layer| [&mut layer.weight, &mut layer.bias]).collect();
+        all.push(&mut self.slopes);
+        all
+    }
+
+    /// One row of outputs for each row of `joined`, which is [X, A~ X]: a constant, so that whoever knows it
+    /// need not compute it again. Convolutions after the first aggregate with `operator`.
+    ///
+    /// # Panics
+    /// When there is more than one convolution and no operator.
+    pub(super) fn forward(&self, joined: Tensor<2>, operator: Option<&Operator>) -> Tensor<2> {
+        let mut joined = joined;
+        let last = self.convolutions.len() - 1;
+        for (l, convolution) in self.convolutions.iter().enumerate() {
+            let embedding = relu(convolution.forward(joined));
+            joined = match operator {
+                _ if l == last => embedding,
+                Some(operator) => Tensor::cat(vec![embedding.clone(), aggregate(operator, embedding)], 1),
+                None => panic!("{} convolutions need the adjacency", last + 1),
+            };
+        }
+        let slopes = self.slopes.clone();
+        let width = slopes.dims()[1];
+        self.output.forward(prelu(self.hidden.forward(joined), slopes.reshape([width])))
+    }
+}
+
+/// Weights before training, as in the published code: convolutions uniform in +-sqrt(6 / (inputs + outputs)) with
+/// bias 0 (Glorot and Bengio, 2010), the head uniform in +-1 / sqrt(inputs), slopes 0.25.
+pub(super) fn initial(shape: &Shape, seed: u64) -> GraphNetwork {
+    let mut random = Random::new(seed, Purpose::Weights, 0);
+    let mut uniform = |count: usize, bound: f32| {
+        (0..count).map(|_| (2.0 * random.uniform() - 1.0) * bound).collect::<Vec<_>>()
+    };
+    let mut inputs = shape.dim;
+    let mut convolutions = Vec::with_capacity(shape.convolutions.len());
+    for &outputs in shape.convolutions {
+        let bound = (6.0 / (2 * inputs + outputs) as f32).sqrt();
+        let weight = uniform(2 * inputs * outputs, bound);
+        convolutions.push(Linear { weight, bias: vec![0.0; outputs], inputs: 2 * inputs, outputs });
+        inputs = outputs;
+    }
+    let mut linear = |inputs: usize, outputs: usize| {
+        let bound = 1.0 / (inputs as f32).sqrt();
+        let weight = uniform(inputs * outputs, bound);
+        Linear { weight, bias: uniform(outputs, bound), inputs, outputs }
+    };
+    let hidden = linear(inputs, shape.hidden);
+    let output = linear(shape.hidden, 1);
+    GraphNetwork { convolutions, hidden, slopes: vec![0.25; shape.hidden], output }
+}
+
+/// A tensor whose gradient is wanted.
+fn parameter(values: Vec<f32>, shape: [usize; 2], device: &Device) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values, shape), device).autodiff().require_grad()
+}
+
+/// The values of a tensor, row-major.
+pub(super) fn values(tensor: &Tensor<2>) -> Vec<f32> {
+    tensor.to_data().try_to_vec().expect("all tensors here are f32")
+}

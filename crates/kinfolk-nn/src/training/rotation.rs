@@ -1,0 +1,52 @@
+//! Random rotations of the feature space.
+//!
+//! Cosines, and with them the graph and the targets, do not change when all features are turned alike. A network
+//! that sees each batch turned otherwise cannot learn where in the space the training identities live; it has to
+//! learn what dense and pure neighbourhoods look like.
+//!
+//! One rotation is a few rounds of Kac's walk: pair up the columns at random and turn each pair by a random angle.
+//! log2(D) rounds let every column reach every other. Cost: O(D log D) for each row.
+
+use super::random::Random;
+
+/// Rounds beyond those that connect all columns.
+const EXTRA_ROUNDS: usize = 3;
+
+/// Turns of pairs of columns: (first, second, cosine, sine).
+pub(super) struct Rotation(Vec<(u32, u32, f32, f32)>);
+
+impl Rotation {
+    pub(super) fn random(dim: usize, random: &mut Random) -> Self {
+        let rounds = dim.next_power_of_two().trailing_zeros() as usize + EXTRA_ROUNDS;
+        let mut columns: Vec<u32> = (0..dim as u32).collect();
+        let mut turns = Vec::with_capacity(rounds * dim / 2);
+        for _ in 0..rounds {
+            random.shuffle(&mut columns);
+            for pair in columns.chunks_exact(2) {
+                let (cosine, sine) = direction(random);
+                turns.push((pair[0], pair[1], cosine, sine));
+            }
+        }
+        Self(turns)
+    }
+
+    pub(super) fn turn(&self, row: &mut [f32]) {
+        for &(a, b, cosine, sine) in &self.0 {
+            let (x, y) = (row[a as usize], row[b as usize]);
+            row[a as usize] = cosine * x - sine * y;
+            row[b as usize] = sine * x + cosine * y;
+        }
+    }
+}
+
+/// A uniform point on the unit circle: one in the disc, pushed out.
+fn direction(random: &mut Random) -> (f32, f32) {
+    loop {
+        let (x, y) = (2.0 * random.uniform() - 1.0, 2.0 * random.uniform() - 1.0);
+        let squares = x * x + y * y;
+        if (0.01..=1.0).contains(&squares) {
+            let length = squares.sqrt();
+            return (x / length, y / length);
+        }
+    }
+}
