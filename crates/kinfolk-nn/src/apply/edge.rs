@@ -225,8 +225,8 @@ impl<'a> Estimator<'a> {
         for (layer, weight) in self.network.convolutions[1..].iter().zip(&self.weights) {
             let rows = scratch.block.rows();
             scratch.product.resize(rows * 2 * layer.outputs, 0.0);
-            let product = &mut scratch.product[..rows * 2 * layer.outputs];
-            multiply(&scratch.x, weight, layer.inputs / 2, product, 2 * layer.outputs, false);
+            let (inner, product) = (layer.inputs / 2, &mut scratch.product);
+            multiply(&scratch.x, weight, inner, product, 2 * layer.outputs, false);
             scratch.block.aggregate(layer, product, &mut scratch.x);
         }
         let mut outputs = Vec::new();

@@ -15,7 +15,7 @@ use crate::GraphNetwork;
 use crate::tensors::{Tensors, network};
 use kinfolk::{Error, Result};
 use pickle::{Pickle, Refusal, Value, refuse, unpickle};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{Cursor, Read};
 use std::path::Path;
 use views::dense;
@@ -52,8 +52,7 @@ pub fn parse_checkpoint(bytes: &[u8], place: &str) -> Result<GraphNetwork> {
 fn from_zip(bytes: &[u8]) -> std::result::Result<Tensors, Refusal> {
     let damaged = |e: &dyn std::fmt::Display| ("a readable zip archive".to_owned(), e.to_string());
     let mut zip = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
-    let names = zip.file_names().filter_map(|name| name.ok());
-    let root = names.into_iter().find_map(|name| Some(name.strip_suffix("data.pkl")?.to_owned()));
+    let root = zip.file_names().find_map(|name| Some(name.ok()?.strip_suffix("data.pkl")?.to_owned()));
     let Some(root) = root else {
         return refuse("a checkpoint with data.pkl in it", "an archive without");
     };
@@ -76,7 +75,7 @@ fn from_zip(bytes: &[u8]) -> std::result::Result<Tensors, Refusal> {
     }
     let pickle = member("data.pkl")?;
     let (pickle, _) = unpickle(&pickle)?;
-    state(&pickle, |key| member(&format!("data/{key}")))
+    state(&pickle, bytes.len(), |key| member(&format!("data/{key}")))
 }
 
 fn from_legacy(bytes: &[u8]) -> std::result::Result<Tensors, Refusal> {
@@ -111,7 +110,7 @@ fn from_legacy(bytes: &[u8]) -> std::result::Result<Tensors, Refusal> {
         storages.insert(key, content);
         rest = after;
     }
-    state(&pickle, |key| match storages.get(key) {
+    state(&pickle, bytes.len(), |key| match storages.get(key) {
         Some(&content) => Ok(content),
         None => refuse(format!("storage {key}"), "a file without it"),
     })
@@ -125,35 +124,37 @@ fn entry<'a>(pickle: &Pickle<'a>, dict: Value<'a>, name: &str) -> Option<Value<'
 }
 
 /// The tensors of the state_dict; `content` gives the bytes of a storage.
+///
+/// Several names for one storage make several copies of it. A file of honest tensors has at least two bytes for
+/// each element, so that `most` elements, the length of the file, are enough for it and too few to fill the memory.
 fn state<'a, Bytes: AsRef<[u8]>>(
     pickle: &Pickle<'a>,
+    most: usize,
     mut content: impl FnMut(&'a str) -> std::result::Result<Bytes, Refusal>,
 ) -> std::result::Result<Tensors, Refusal> {
     let root = entry(pickle, pickle.root, "state_dict").unwrap_or(pickle.root);
     let Value::Dict(dict) = root else { return refuse("a state_dict", "something else") };
-    let mut named: HashMap<&str, usize> = HashMap::new();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
     for &(key, value) in &pickle.dicts[dict] {
         let (Value::Text(key), Value::Tensor(view)) = (key, value) else {
             return refuse("a state_dict of tensors by name", format!("{key:?}: {value:?}"));
         };
         named.insert(key.strip_prefix("module.").unwrap_or(key), view);
     }
-    if named.len() > MOST_TENSORS {
-        return refuse(format!("at most {MOST_TENSORS} tensors"), named.len().to_string());
-    }
     let mut tensors = Tensors::new();
+    let mut elements = 0usize;
     for (key, view) in named {
         let view = &pickle.views[view];
+        elements = elements.saturating_add(view.shape.iter().copied().fold(1, usize::saturating_mul));
+        if elements > most {
+            return refuse(format!("at most {most} elements in all"), format!("more, with tensor {key}"));
+        }
         let tensor = dense(view, content(view.storage.key)?.as_ref())
             .map_err(|(expected, found)| (format!("in tensor {key} {expected}"), found))?;
         tensors.insert(key.to_owned(), tensor);
     }
     Ok(tensors)
 }
-
-/// Several names for one storage make several copies of it: enough for any network of this shape, and too few
-/// to fill the memory.
-const MOST_TENSORS: usize = 64;
 
 #[cfg(test)]
 mod tests;

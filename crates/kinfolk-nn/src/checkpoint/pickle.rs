@@ -5,12 +5,12 @@
 //!
 //! Containers live in an arena and are referred to by number, and strings stay where they are in the input.
 //! So copying a value is cheap whatever it holds, nothing here recurses, and memory is at most a constant times
-//! the input, of which [`MOST_STEPS`] opcodes are run.
+//! the input, of which at most [`MOST_STEPS`] opcodes are run: some 100 MB at worst.
 
 use std::collections::HashMap;
 
 /// Opcodes and items that one pickle may take: a checkpoint has some thousands.
-const MOST_STEPS: usize = 1 << 22;
+const MOST_STEPS: usize = 1 << 20;
 
 /// What went wrong: what was expected, and what was found.
 pub(super) type Refusal = (String, String);
@@ -51,13 +51,13 @@ impl Global {
             ("torch._utils", "_rebuild_tensor" | "_rebuild_tensor_v2") => Global::RebuildTensor,
             ("torch._utils", "_rebuild_parameter") => Global::RebuildParameter,
             ("torch", "Size") => Global::Size,
-            ("torch" | "torch.cuda", storage) if Kind::named(storage).is_some() => {
-                Global::Storage(Kind::named(storage).unwrap_or(Kind::F32))
-            }
-            _ => {
-                let found = format!("{}.{}", module.escape_debug(), name.escape_debug());
-                return refuse("only tensors, dicts, lists and numbers", format!("a call of {found}"));
-            }
+            _ => match Kind::named(name).filter(|_| matches!(module, "torch" | "torch.cuda")) {
+                Some(kind) => Global::Storage(kind),
+                None => {
+                    let found = format!("a call of {}.{}", module.escape_debug(), name.escape_debug());
+                    return refuse("only tensors, dicts, lists and numbers", found);
+                }
+            },
         })
     }
 }

@@ -80,6 +80,13 @@ proptest! {
         let mut out = vec![f32::NAN; dense.len()];
         adjacency.aggregate(&dense, dim, &mut out);
         assert_close(&out, &slow_aggregate(&adjacency, &dense, dim));
+
+        // Some rows, in any order, are those of the whole.
+        let rows: Vec<u32> = adjacency.visiting_order().iter().copied().step_by(2).collect();
+        let mut some = vec![f32::NAN; rows.len() * dim];
+        adjacency.aggregate_rows(&rows, &dense, dim, &mut some);
+        let expected: Vec<f32> = rows.iter().flat_map(|&i| &out[i as usize * dim..][..dim]).copied().collect();
+        prop_assert_eq!(some, expected);
     }
 
     #[test]
