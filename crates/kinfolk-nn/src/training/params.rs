@@ -8,7 +8,7 @@ use kinfolk::{Embeddings, Error, Result};
 pub struct FitParams {
     /// Passes over the training examples. Default 20.
     pub epochs: usize,
-    /// Examples in one step. Default 64: measured on held-out identities, many small steps beat few large ones.
+    /// Examples in one step. Default 64, which makes many steps of a small set.
     pub batch: usize,
     /// Learning rate of the first epoch. Default 0.1.
     pub learning_rate: f32,
@@ -18,7 +18,7 @@ pub struct FitParams {
     pub momentum: f32,
     /// Pull of the weights towards zero. Default 1e-5.
     pub weight_decay: f32,
-    /// Share of the inputs set to zero while training. Default 0: half of them made the held-out error worse.
+    /// Share of the inputs set to zero while training. Default 0.
     pub dropout: f32,
     /// Whether the features of each batch are turned at random, all alike: cosines stay, places in the space change,
     /// so that the training identities cannot be learned by heart. Default true.
