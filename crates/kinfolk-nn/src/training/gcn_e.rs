@@ -29,7 +29,7 @@ pub struct GcnEParams {
     pub convolutions: Vec<usize>,
     /// Outputs of the head's first layer. Default 256.
     pub hidden: usize,
-    /// How the weights are fitted; an example is one candidate set. Default: batches of 64, 4 epochs.
+    /// How the weights are fitted; an example is one candidate set. Default: 4 epochs.
     pub fit: FitParams,
 }
 
@@ -40,7 +40,7 @@ impl Default for GcnEParams {
             rho: 0.5,
             convolutions: vec![512, 512, 256, 256],
             hidden: 256,
-            fit: FitParams { epochs: 4, batch: 64, ..FitParams::default() },
+            fit: FitParams { epochs: 4, ..FitParams::default() },
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use kinfolk::{Embeddings, Error, Result};
 
-/// How the weights are fitted. The defaults are the published ones, with mini-batches in place of 80,000 passes over
-/// everything at once.
+/// How the weights are fitted. The defaults are the published ones, but with mini-batches in place of 80,000 passes
+/// over everything at once, and with turned features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitParams {
     /// Passes over the training examples. Default 20.
     pub epochs: usize,
-    /// Examples in one step. Default 256.
+    /// Examples in one step. Default 64, which makes many steps of a small set.
     pub batch: usize,
     /// Learning rate of the first epoch. Default 0.1.
     pub learning_rate: f32,
@@ -20,7 +20,8 @@ pub struct FitParams {
     pub weight_decay: f32,
     /// Share of the inputs set to zero while training. Default 0.
     pub dropout: f32,
-    /// Whether each batch is turned at random, see `rotation.rs`. Default true.
+    /// Whether the features of each batch are turned at random, all alike: cosines stay, places in the space change,
+    /// so that the training identities cannot be learned by heart. Default true.
     pub rotate: bool,
     /// Share of the identities kept out of training, to choose the best epoch by. Default 0.1; 0 keeps the last
     /// epoch.
@@ -33,7 +34,7 @@ impl Default for FitParams {
     fn default() -> Self {
         Self {
             epochs: 20,
-            batch: 256,
+            batch: 64,
             learning_rate: 0.1,
             decay_at: vec![0.5, 0.8, 0.9],
             momentum: 0.9,

@@ -4,6 +4,12 @@
 //! that sees each batch turned otherwise cannot learn where in the space the training identities live; it has to
 //! learn what dense and pure neighbourhoods look like.
 //!
+//! Measured with GCN-V on 13,768 photographs (K = 40, s_nbr, best epoch by held-out identities), mean squared error
+//! on a test set of other identities, whose targets have variance 0.162: without rotations 0.139; with them 0.035 in
+//! batches of 256 and 20 epochs, 0.027 in batches of 64 and 20 epochs (another seed). Tried once each without
+//! rotations, and no help: dropping half of the inputs (0.195), weight decay 0.003 (0.165), learning rate 0.01 for
+//! 8 epochs (0.157). The price: what depends on a direction, such as one that blurred faces share, cannot be learned.
+//!
 //! One rotation is a few rounds of Kac's walk: pair up the columns at random and turn each pair by a random angle.
 //! log2(D) rounds let every column reach every other. Cost: O(D log D) for each row.
 

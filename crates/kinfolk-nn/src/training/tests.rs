@@ -148,12 +148,10 @@ fn the_transpose_is_the_transpose() {
     let (a, operator, _) = example(13, 1);
     for column in 0..13 {
         let unit: Vec<f32> = (0..13).map(|i| (i == column) as u8 as f32).collect();
-        let forwards = operator.matrix().times(&unit, 1);
-        let backwards = operator.transposed().times(&unit, 1);
-        for row in 0..13 {
-            assert_eq!(forwards[row], a[row][column] as f32);
-            assert_eq!(backwards[row], a[column][row] as f32);
-        }
+        let forwards: Vec<f32> = a.iter().map(|row| row[column] as f32).collect();
+        let backwards: Vec<f32> = a[column].iter().map(|&value| value as f32).collect();
+        assert_eq!(operator.matrix().times(&unit, 1), forwards);
+        assert_eq!(operator.transposed().times(&unit, 1), backwards);
     }
 }
 
