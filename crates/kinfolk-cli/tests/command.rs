@@ -205,6 +205,45 @@ fn synth_splits_by_identity() {
 }
 
 #[test]
+fn a_trained_model_needs_no_thresholds() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "16", "--dim", "16", "--split", "0.5"]);
+    let train = |model: &str, threads: &str| {
+        let (features, labels) = ("set/train_features.npy", "set/train_labels.npy");
+        let options = ["-k", "10", "--method", "gcn-v", "--epochs", "2", "--json", "--threads", threads];
+        let mut all = vec!["train", features, labels, "-o", model];
+        all.extend(options);
+        succeeds(here, &all)
+    };
+    let report = train("one.safetensors", "1").json();
+    assert_eq!(report["gcn_v"]["epochs"].as_array().unwrap().len(), 2);
+    assert_eq!(report["config"]["k"], 10);
+    train("two.safetensors", "2");
+    assert_eq!(
+        fs::read(here.join("one.safetensors")).unwrap(),
+        fs::read(here.join("two.safetensors")).unwrap()
+    );
+    let run = succeeds(
+        here,
+        &["cluster", "set/test_features.npy", "--model", "one.safetensors", "--json", "-o", "out"],
+    );
+    assert_eq!(run.json()["parameters"]["tau"], report["config"]["tau"]);
+    assert_eq!(run.json()["parameters"]["method"], "gcn-v");
+}
+
+#[test]
+fn training_refuses_labels_of_another_set() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    fs::write(directory.path().join("l.txt"), "0\n1\n").unwrap();
+    let run = kinfolk(directory.path(), &["train", "x.npy", "l.txt", "-o", "m.safetensors"]);
+    assert_eq!(run.stderr(), "error: l.txt: expected 4 labels (one per row of x.npy), found 2\n");
+    assert_eq!(run.code(), 1);
+    assert!(!directory.path().join("m.safetensors").exists());
+}
+
+#[test]
 fn demo_draws_a_picture() {
     let directory = TempDir::new().unwrap();
     let run = succeeds(directory.path(), &["demo"]);
@@ -328,7 +367,7 @@ fn bad_usage_exits_with_2() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let directory = TempDir::new().unwrap();
-    for command in ["cluster", "knn", "eval", "synth", "demo"] {
+    for command in ["cluster", "train", "import", "knn", "eval", "synth", "demo"] {
         let help = succeeds(directory.path(), &[command, "--help"]).stdout();
         assert!(help.contains("Example:"), "{command}");
     }

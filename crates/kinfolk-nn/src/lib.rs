@@ -8,7 +8,7 @@
 //!                                     --edge_connectivity--> connectivity of candidates -> Links -> labels
 //! ```
 //!
-//! [`train`] makes a model from labelled embeddings, [`cluster`] applies one; the stages they are made of can be
+//! `train` (feature `training`, on by default) makes a model from labelled embeddings, [`cluster`] applies one; the stages they are made of can be
 //! called one by one.
 
 mod apply;
@@ -17,6 +17,7 @@ mod model;
 mod tensors;
 #[cfg(test)]
 mod testing;
+#[cfg(feature = "training")]
 mod training;
 mod weights;
 
@@ -26,6 +27,7 @@ pub use apply::{
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use model::{Model, ModelConfig};
+#[cfg(feature = "training")]
 pub use training::{
     Choice, Epoch, FitParams, GcnEParams, GcnVParams, Target, TrainParams, Trained, TrainedModel, train,
     train_gcn_e, train_gcn_v,
