@@ -30,7 +30,6 @@ fn test() {
     step("documentation", doc);
     install("cargo-deny");
     step("dependencies", cargo(&["deny", "check", "bans", "licenses", "sources"]));
-    step("the command", cargo(&["build", "--workspace", "--all-features"]));
     step("comparisons with Python", compare_with_python());
     eprintln!("\nall tests passed");
 }
@@ -47,6 +46,7 @@ fn compare_with_python() -> Command {
     pip.args(PYTHON_PACKAGES);
     step("Python packages", pip);
     let mut check = command(&python.to_string_lossy(), &["bench/check_against_python.py", "--kinfolk"]);
+    // The tests above built the command; building it again without them would build its dependencies again.
     check.arg(target.join("debug/kinfolk"));
     check
 }
