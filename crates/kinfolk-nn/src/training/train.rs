@@ -48,7 +48,7 @@ pub struct Choice {
 /// What [`train`] made.
 #[derive(Debug, Clone)]
 pub struct TrainedModel {
-    /// The networks, and the best way to apply them.
+    /// The networks, and the best way to apply them. Without GCN-E if that is on the graph as it is.
     pub model: Model,
     /// How GCN-V was trained.
     pub gcn_v: Trained,
@@ -114,10 +114,8 @@ pub fn train(
             consider(true, rho, &connected_candidates(&rebuilt, &confidence, 1, Some(&connectivity))?);
         }
         gcn_e = Some(trained);
-    } else {
-        // GCN-E is trained on rebuilt graphs, so only GCN-V alone can do without.
-        consider(false, 0.0, &nearest_candidates(graph, &confidence, 1)?);
     }
+    consider(false, 0.0, &nearest_candidates(graph, &confidence, 1)?);
     // The first of equals: what was tried first is the simplest.
     let best = choices.iter().fold(&choices[0], |best, c| if c.bcubed_f > best.bcubed_f { c } else { best });
     let config = ModelConfig {
@@ -128,9 +126,11 @@ pub fn train(
         m: 1,
         rebuild: best.rebuild,
     };
+    // GCN-E has learned the embeddings of rebuilt graphs and cannot be asked about others.
+    let usable = gcn_e.as_ref().filter(|_| config.rebuild);
     let model = Model {
         gcn_v: gcn_v.network.clone(),
-        gcn_e: gcn_e.as_ref().map(|trained: &Trained| trained.network.clone()),
+        gcn_e: usable.map(|trained: &Trained| trained.network.clone()),
         config,
     };
     Ok(TrainedModel { model, gcn_v, gcn_e, choices })
