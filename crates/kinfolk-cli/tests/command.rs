@@ -365,6 +365,28 @@ fn bad_usage_exits_with_2() {
 }
 
 #[test]
+fn a_place_that_cannot_be_written_is_refused_before_the_work() {
+    let directory = TempDir::new().unwrap();
+    four_rows(directory.path());
+    fs::write(directory.path().join("l.txt"), "0\n0\n1\n1\n").unwrap();
+    let no_directory = "expected the directory no to write it in, found no such directory";
+    let cases: [(&[&str], String); 3] = [
+        (
+            &["cluster", "x.npy", "-o", "l.txt"],
+            "l.txt: expected a directory to write to, found a file".into(),
+        ),
+        (&["knn", "x.npy", "-k", "2", "-o", "no/g.npz"], format!("no/g.npz: {no_directory}")),
+        (&["train", "x.npy", "l.txt", "-o", "no/m.safetensors"], format!("no/m.safetensors: {no_directory}")),
+    ];
+    for (arguments, message) in cases {
+        let run = kinfolk(directory.path(), arguments);
+        assert_eq!(run.stderr(), format!("error: {message}\n"));
+        assert_eq!(run.code(), 1);
+    }
+    assert_eq!(files(directory.path()).len(), 2);
+}
+
+#[test]
 fn every_command_has_help_with_an_example() {
     let directory = TempDir::new().unwrap();
     for command in ["cluster", "train", "import", "knn", "eval", "synth", "demo"] {

@@ -125,6 +125,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let embeddings = arguments.features.read()?;
     drop(bars);
     let reading = start.elapsed();
+    let directory =
+        arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));
+    if directory.exists() && !directory.is_dir() {
+        let place = directory.display().to_string();
+        return Err(Error::format(place, "a directory to write to", "a file").into());
+    }
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
     let outcome = match &arguments.model {
@@ -133,8 +139,6 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let found = &outcome.clustering;
 
-    let directory =
-        arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));
     let scores = truth.map(|truth| evaluate(&truth, &found.labels)).transpose()?;
     let mut run = describe(&arguments, &embeddings, &outcome, reading);
     if let Some(scores) = &scores {

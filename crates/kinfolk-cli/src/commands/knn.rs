@@ -1,6 +1,6 @@
 //! `kinfolk knn`: finds neighbours and writes them as a graph.
 
-use super::{Features, Neighbours};
+use super::{Features, Neighbours, check_writable};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::machine;
@@ -36,6 +36,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let bars = Bars::default();
     bars.begin("read", 1);
     let embeddings = arguments.features.read()?;
+    check_writable(&arguments.output)?;
     let params = arguments.neighbours.params(embeddings.len());
     let (start, cpu) = (Instant::now(), machine::cpu_time());
     let (graph, report) = knn_graph(&embeddings, &params, &bars)?;

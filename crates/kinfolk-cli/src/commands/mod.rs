@@ -74,6 +74,12 @@ pub fn make_directory(directory: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(directory).map_err(|e| kinfolk::Error::io(directory, e).into())
 }
 
+/// Fails now, not after an hour of work, if a file cannot be written there.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    kinfolk::io::AtomicFile::create(path)?;
+    Ok(())
+}
+
 /// Writes a text file whole or not at all.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     use std::io::Write;

@@ -1,6 +1,6 @@
 //! `kinfolk train`: from labelled embeddings to a model.
 
-use super::{Features, Neighbours};
+use super::{Features, Neighbours, check_writable};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::table;
@@ -58,6 +58,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let embeddings = arguments.features.read()?;
     let labels = read_labels(&arguments.labels)?;
     check_label_count(&labels, embeddings.len(), &arguments.labels, &arguments.features.features)?;
+    check_writable(&arguments.output)?;
     let graph = arguments.graph.as_ref().map(|path| read_graph(path, Some(embeddings.len()))).transpose()?;
     let params = params(&arguments, embeddings.len(), graph.as_ref().map(|g| g.k()));
     let trained = train(&embeddings, &labels, graph.as_ref(), &params, &Bars::default())?;

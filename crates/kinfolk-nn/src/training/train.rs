@@ -74,7 +74,7 @@ pub fn train(
             &found
         }
     };
-    let gcn_v = train_gcn_v(embeddings, labels, Some(graph), &params.gcn_v, progress)?;
+    params.gcn_v.validate()?;
     let held_out = divide(labels, &params.gcn_v.fit).validation;
     if held_out.is_empty() {
         return Err(Error::Parameter {
@@ -83,6 +83,7 @@ pub fn train(
             found: params.gcn_v.fit.validation.to_string(),
         });
     }
+    let gcn_v = train_gcn_v(embeddings, labels, Some(graph), &params.gcn_v, progress)?;
     let adjacency = Adjacency::from_knn(graph, params.gcn_v.th_sim)?;
     let estimate = vertex_confidence(&gcn_v.network, embeddings, &adjacency, true, progress)?;
     let confidence = estimate.confidence;
