@@ -5,9 +5,10 @@
     python bench/gcn_torch.py --kinfolk target/release/kinfolk --work /tmp/gcn --only inference --only edges --json
 
 quality    GCN-V of the published shape, trained in PyTorch (20 epochs, mean squared error to s_nbr, SGD with momentum
-           0.9, weight decay 1e-5, learning rate 0.1 and a tenth after 50, 80 and 90%), then clusters of other identities
-           at the tau that is best on THEIR labels; against `kinfolk train` and `kinfolk cluster` with the tau of the
-           model, which has not seen them. "best tau" lines give kinfolk the same advantage.
+           0.9, weight decay 1e-5, learning rate 0.1 and a tenth after 50, 80 and 90%), then clusters of other
+           identities at the tau that is best on THEIR labels; against `kinfolk train` and `kinfolk cluster` with the
+           tau of the model, which has not seen them. "best tau" lines give kinfolk the same advantage. Pairwise F /
+           BCubed F; best is the largest sum of both, tau by steps of 0.01.
 epoch      seconds of one epoch of GCN-V. An epoch is a step for each mini-batch of 90% of the rows and a look at the
            rest, as kinfolk has it; kinfolk also turns each mini-batch at random, PyTorch here does not.
 inference  GCN-V applied to the test rows, adjacency included (scipy's sparse sums for PyTorch).
@@ -23,6 +24,7 @@ kinfolk are those of the whole process with reading and writing, unless said oth
 import argparse
 import csv
 import json
+import os
 from pathlib import Path
 import resource
 import subprocess
@@ -246,7 +248,7 @@ class Bench:
         return torch.from_numpy(s_nbr(*self.graph(part), self.labels(part)))[:, None]
 
     def trained(self):
-        """Some trained GCN-V, for sections where only the cost matters: one epoch makes confidences as they are in use."""
+        """Some GCN-V for where only the cost matters; after one epoch its confidences are like those in use."""
         path = self.work / "gcn_v_one_epoch.pth"
         network = GraphNetwork(self.features("test").shape[1], [512])
         if not path.exists():
@@ -326,7 +328,8 @@ class Bench:
 
     def best(self, name, truth, parent, similarity):
         tau, pairwise, bcubed = best_cut(truth, parent, similarity)
-        self.row("quality", name, f"{pairwise:6.2f} / {bcubed:6.2f}   tau {tau:.2f}", tau=tau, pairwise=pairwise, bcubed=bcubed)
+        text = f"{pairwise:6.2f} / {bcubed:6.2f}   tau {tau:.2f}"
+        self.row("quality", name, text, tau=tau, pairwise=pairwise, bcubed=bcubed)
 
     def kinfolk_quality(self):
         model = self.arguments.model
@@ -481,7 +484,7 @@ class Bench:
         ours_time, with_e, without = in_turns(self.arguments.repeat, ours, theirs(rho), theirs(0))
         # CPU time of the whole command less that of one that asks GCN-E nothing.
         kinfolk_time = with_e[0], max(with_e[1] - without[1], 1e-9)
-        note = f"{len(asked)} vertices, {sizes.sum()} candidates; PyTorch: {len(sample)} of the vertices, times {scale:.1f}"
+        note = f"{len(asked)} vertices, {sizes.sum()} candidates; PyTorch: {len(sample)} of them, times {scale:.1f}"
         self.pair("edges", "GCN-E, subgraphs and forward", ours_time[:2], kinfolk_time, note)
         self.pair("edges", "GCN-E, forward alone in PyTorch", ours_time[2:], kinfolk_time)
 
@@ -539,7 +542,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kinfolk", default="target/release/kinfolk")
     parser.add_argument("--work", default="gcn_torch", help="directory for what is made once")
-    parser.add_argument("--train", metavar="DIR", help="a set of `kinfolk synth DIR --split` instead of the default one")
+    parser.add_argument("--train", metavar="DIR", help="a set of `kinfolk synth DIR --split`, if not the default one")
     parser.add_argument("--only", action="append", choices=SECTIONS, help="section to run; several may be named")
     parser.add_argument("--torch-only", action="store_true", help="quality: only PyTorch's half")
     parser.add_argument("--model", help="quality: a model of `kinfolk train`, instead of training one")
@@ -552,7 +555,8 @@ def main():
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, the table on stderr")
     arguments = parser.parse_args()
     bench = Bench(arguments)
-    bench.say(f"torch {torch.__version__}, {arguments.threads} threads, K = {K}, batches of {arguments.batch}")
+    # Threads of PyTorch wait for each other at every layer: on a busy machine it suffers most.
+    bench.say(f"torch {torch.__version__}, {arguments.threads} threads, K = {K}, load {os.getloadavg()[0]:.1f} before")
     for section in SECTIONS:
         if not arguments.only or section in arguments.only:
             bench.say(section)

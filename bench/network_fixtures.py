@@ -5,29 +5,30 @@
 
 Only needed to change them: what it writes is in the repository. One directory for each network:
 
-    gcn_v_1   1 convolution, mean squared error                        network.pth
-    gcn_v_3   3 convolutions                                           network.pth, the layout before PyTorch 1.6
-    gcn_e_1   4 convolutions, 1 output                                 network.pth
-    gcn_e_2   4 convolutions, 2 outputs, log-softmax and NLL           network.pth, the same, with "module." and
-                                                                       under "state_dict"
+    gcn_v_1   1 convolution, mean squared error                  network.pth
+    gcn_v_3   3 convolutions, the same                           network.pth, in the layout before PyTorch 1.6
+    gcn_e_1   4 convolutions, 1 output, the same                 network.pth
+    gcn_e_2   4 convolutions, 2 outputs, log-softmax and NLL     network.pth, in that layout, names with "module.",
+                                                                 under "state_dict"
 
-and in each an expected.npz. Whatever is an answer was computed in double precision from float32 weights and inputs, then
-rounded, so that all the error found in a comparison is kinfolk's. N = 24 vertices, K = 6, D = 8 columns.
+and in each an expected.npz. Whatever is an answer was computed in double precision from float32 weights and inputs,
+then rounded, so that all the error found in a comparison is kinfolk's. N = 24 vertices, K = 6, D = 8 columns.
 
-    features (N x D, unit rows), ids, similarities (N x K), labels (N)      the graph, the same in all
-    confidence (N), embeddings (N x width)                                  gcn_v: the outputs, F_L
-    confidence (N), vertices (V)                                            gcn_e: an input; the N / 2 most confident
-    members, pair_vertices (R), outputs (R x C), connectivity (R)           gcn_e: candidates of each of `vertices` that
-                                                                            has any, by ascending id, and the outputs
-    joined (R x 2D), offsets (R + 1), columns, values                       [X, A X] and A, in compressed rows; R = N for
-                                                                            gcn_v, block-diagonal for gcn_e
-    targets (R), loss                                                       s_nbr, or whether labels agree; mean over rows
-    gradient, step1, step2                                                  all parameters in one row: the gradient of
-                                                                            the loss, and the weights after one and two
-                                                                            steps (lr 0.1, momentum 0.9, decay 1e-5)
+    features (N x D, unit rows), ids, similarities (N x K), labels (N)   the graph, the same in all
+    confidence (N), embeddings (N x width)                               gcn_v: the outputs, F_L
+    confidence (N), vertices (V)                                         gcn_e: an input; the N / 2 most confident
+    members, pair_vertices (R), outputs (R x C), connectivity (R)        gcn_e: candidates of each of `vertices` that
+                                                                         has any, by ascending id, and the outputs
+    joined (R x 2D), offsets (R + 1), columns, values                    [X, A X] and A, in compressed rows; R = N
+                                                                         for gcn_v, block-diagonal for gcn_e
+    targets (R), loss                                                    s_nbr, or whether labels agree; a mean
+    gradient, step1, step2                                               all parameters in one row: the gradient of
+                                                                         the loss, and the weights after one and two
+                                                                         steps (lr 0.1, momentum 0.9, decay 1e-5)
 
-Parameters are in the order conv1 weight, conv1 bias, ..., hidden weight, bias, slopes, output weight, bias; every weight
-is inputs x outputs, row by row. Numbers do not change from run to run; bytes of the older layout do, it has addresses.
+Parameters are in the order conv1 weight, conv1 bias, ..., hidden weight, bias, slopes, output weight, bias; every
+weight is inputs x outputs, row by row. Numbers do not change from run to run; bytes of the older layout do, because
+it has addresses in it.
 """
 
 import argparse
@@ -207,7 +208,7 @@ def write_seeds(directory):
     views = {name: torch.as_strided(storage, value.shape, value.stride(), 3) for name, value in small.items()}
     save("views.pth", views)
     save("views_old.pth", views, **OLD)
-    save("transposed.pth", {name: value.T.contiguous().T if value.dim() == 2 else value for name, value in small.items()})
+    save("transposed.pth", {name: value.t().contiguous().t() for name, value in small.items()})
     # Refused: integers, a tensor that is not known, code.
     save("integers.pth", {name: value.long() for name, value in small.items()})
     save("unknown.pth", small | {"bn1.running_mean": torch.zeros(2), "bn1.num_batches_tracked": torch.tensor(3)})
