@@ -233,7 +233,7 @@ def write_seeds(directory):
     model("gcn_ve.safetensors", gcn_v | gcn_e, rho=0.2, m=2)
     narrow = {f"gcn_e.{name}": value for name, value in small.items()}
     model("not_rebuilt.safetensors", gcn_v | narrow, rebuild=False)
-    model("newer.safetensors", gcn_v, version=2)
+    model("newer.safetensors", gcn_v, version=9)
     model("tau.safetensors", gcn_v, tau=1.5)
 
 

@@ -4,7 +4,7 @@
 mod fixture;
 
 use kinfolk::{Adjacency, Embeddings, KnnGraph};
-use kinfolk_nn::{Model, edge_connectivity, read_checkpoint, vertex_confidence};
+use kinfolk_nn::{Among, Asked, Model, edge_connectivity, read_checkpoint, vertex_confidence};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -65,8 +65,9 @@ fn gcn_e() {
         let network = read_checkpoint(&checkpoint).unwrap();
         assert_eq!(network.output.outputs, outputs);
         let confidence: Vec<f32> = arrays["confidence"].iter().map(|&c| c as f32).collect();
+        let asked = Asked { rho: 0.5, among: Among::MoreConfident };
         let found =
-            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, 0.5, &()).unwrap();
+            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &asked, &()).unwrap();
         let vertices: Vec<f64> = found.vertices.iter().map(|&i| i.into()).collect();
         assert_eq!(vertices, arrays["vertices"], "{name}: the most confident");
 
