@@ -4,10 +4,12 @@
 //! hangs together is a cluster. Everything else was done by the stages before, so another tau costs O(N M)
 //! and no re-run: milliseconds at 100,000 vertices.
 
+mod map_equation;
 mod natural_tau;
 mod number;
 mod tree;
 
+pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};
 pub use natural_tau::natural_tau;
 pub use number::number_by_size;
 
