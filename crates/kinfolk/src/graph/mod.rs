@@ -11,6 +11,8 @@
 mod aggregate;
 mod order;
 
+pub(crate) use order::depth_first;
+
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
 

@@ -58,6 +58,11 @@ pub(super) fn plogp(x: f64) -> f64 {
     if x < f64::MIN_POSITIVE { 0.0 } else { x * log2(x) }
 }
 
+/// The derivative of [`plogp`]: log2 x + log2 e.
+pub(super) fn plogp_slope(x: f64) -> f64 {
+    if x < f64::MIN_POSITIVE { f64::NEG_INFINITY } else { log2(x) + std::f64::consts::LOG2_E }
+}
+
 /// The parts into which the numbers from 1 to 2 are cut for [`log2`].
 const CELLS: usize = 128;
 

@@ -24,7 +24,7 @@ use rayon::prelude::*;
 const TELEPORTATION: f64 = 0.15;
 
 /// The iteration ends when all vertices together change by less than this ...
-const TOLERANCE: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-8;
 
 /// ... or after this many passes, which 0.85 per pass does not need.
 const MOST_PASSES: usize = 200;

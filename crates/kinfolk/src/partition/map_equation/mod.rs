@@ -20,11 +20,13 @@ mod weighted_graph;
 pub use weighted_graph::WeightedGraph;
 
 use super::number_by_size;
+use crate::graph::depth_first;
 use crate::labels::{Dense, densify};
 use crate::{Error, Progress, Result};
 use equation::{Rates, modular_bits, plogp};
 use flow::Walk;
 use network::Network;
+use rayon::prelude::*;
 use transposed::Transposed;
 
 /// How a walker uses an edge.
@@ -72,15 +74,19 @@ pub struct Modules {
 /// ```
 pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
     progress.begin("flow", 1);
-    let (walk, network) = {
+    let (walk, order, network) = {
         let arriving = Transposed::of(graph);
         let walk = Walk::of(graph, &arriving, params.flow);
-        let network = Network::of(graph, &arriving, &walk);
-        (walk, network)
+        let order = by_locality(graph, &walk);
+        let network = Network::of(graph, &arriving, &walk, &order);
+        (walk, order, network)
     };
     progress.advance(1);
     progress.begin("modules", 1);
-    let labels = number_by_size(&search::search(&network, params.seed).modules);
+    let found = search::search(&network, params.seed);
+    let mut modules = vec![0; graph.len()];
+    order.iter().zip(found.modules).for_each(|(&v, module)| modules[v as usize] = module);
+    let labels = number_by_size(&modules);
     progress.advance(1);
     let codelength = bits(graph, &walk, params.flow, &densify(&labels));
     Ok(Modules { labels, codelength })
@@ -103,6 +109,25 @@ pub fn codelength(graph: &WeightedGraph, flow: Flow, labels: &[i64]) -> Result<f
     }
     let walk = Walk::of(graph, &Transposed::of(graph), flow);
     Ok(bits(graph, &walk, flow, &densify(labels)))
+}
+
+/// An order of the vertices in which those that share neighbours are near each other: each hangs under that of its
+/// neighbours visited more often to which its edge is heaviest.
+fn by_locality(graph: &WeightedGraph, walk: &Walk) -> Vec<u32> {
+    let above = |j: usize, i: usize| {
+        let (at_j, at_i) = (walk.rates[j].visit, walk.rates[i].visit);
+        at_j > at_i || (at_j == at_i && j < i)
+    };
+    let parent = |i: usize| {
+        let heavier = |best: Option<(usize, f32)>, edge: (usize, f32)| match best {
+            Some(best) if best.1 >= edge.1 => Some(best),
+            _ => Some(edge),
+        };
+        let heaviest = graph.leaving(i).filter(|&(j, _)| above(j, i)).fold(None, heavier);
+        heaviest.map_or(graph.len(), |(j, _)| j)
+    };
+    let parents: Vec<usize> = (0..graph.len()).into_par_iter().map(parent).collect();
+    depth_first(&parents)
 }
 
 /// The map equation by its definition.

@@ -34,30 +34,24 @@ pub(super) struct Network {
 const PER_TASK: usize = 1024;
 
 impl Network {
-    pub fn of(graph: &WeightedGraph, arriving: &Transposed, walk: &Walk) -> Self {
+    /// Vertex `order[i]` of the graph is vertex i of the network.
+    pub fn of(graph: &WeightedGraph, arriving: &Transposed, walk: &Walk, order: &[u32]) -> Self {
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(i, &u)| place[u as usize] = i);
         let flow = |from: usize, weight: f32| walk.factors[from] * weight as f64;
-        Self::build(walk.rates.clone(), graph.len(), |u, row| {
-            graph.leaving(u).for_each(|(v, weight)| row.add(v, flow(u, weight)));
+        let rates = order.iter().map(|&u| walk.rates[u as usize]).collect();
+        Self::build(rates, |i, row| {
+            let u = order[i] as usize;
+            graph.leaving(u).for_each(|(v, weight)| row.add(place[v], flow(u, weight)));
             let arriving = arriving.row(u).iter().map(|link| (link.target as usize, link.flow));
-            arriving.for_each(|(v, weight)| row.add(v, flow(v, weight)));
+            arriving.for_each(|(v, weight)| row.add(place[v], flow(v, weight)));
         })
     }
 
-    /// The network of the modules of `self`: `modules[v]` is the module of vertex v, `rates` has one entry for each
-    /// module.
-    pub fn coarsen(&self, modules: &[u32], rates: Vec<Rates>) -> Self {
-        let mut ends = vec![0; rates.len() + 1];
-        modules.iter().for_each(|&m| ends[m as usize + 1] += 1);
-        accumulate(&mut ends);
-        let mut next = ends.clone();
-        let mut members = vec![0u32; modules.len()];
-        for (v, &m) in modules.iter().enumerate() {
-            members[next[m as usize]] = v as u32;
-            next[m as usize] += 1;
-        }
-        let count = rates.len();
-        Self::build(rates, count, |m, row| {
-            for &v in &members[ends[m]..ends[m + 1]] {
+    /// The network of the modules of `self`: `rates` has one entry for each.
+    pub fn coarsen(&self, members: &Members, modules: &[u32], rates: Vec<Rates>) -> Self {
+        Self::build(rates, |m, row| {
+            for &v in members.of(m) {
                 for link in self.links(v as usize) {
                     let other = modules[link.target as usize] as usize;
                     if other != m {
@@ -66,6 +60,20 @@ impl Network {
                 }
             }
         })
+    }
+
+    /// The vertices of module `m` and the links between them, numbered as in `members`.
+    pub fn inside(&self, members: &Members, modules: &[u32], m: usize) -> Self {
+        let vertices = members.of(m);
+        let rates = vertices.iter().map(|&v| self.rates[v as usize]).collect();
+        let (mut offsets, mut links) = (vec![0], Vec::new());
+        for &v in vertices {
+            let within =
+                self.links(v as usize).iter().filter(|link| modules[link.target as usize] == m as u32);
+            links.extend(within.map(|link| Link { target: members.place(link.target), ..*link }));
+            offsets.push(links.len());
+        }
+        Self { rates, offsets, links }
     }
 
     /// Number of vertices.
@@ -77,8 +85,9 @@ impl Network {
         &self.links[self.offsets[v]..self.offsets[v + 1]]
     }
 
-    /// Collects the links of each of `n` vertices; `collect` adds the flow to any vertex in any number of parts.
-    fn build(rates: Vec<Rates>, n: usize, collect: impl Fn(usize, &mut Row) + Sync) -> Self {
+    /// Collects the links of each vertex; `collect` adds the flow to any vertex in any number of parts.
+    fn build(rates: Vec<Rates>, collect: impl Fn(usize, &mut Row) + Sync) -> Self {
+        let n = rates.len();
         let tasks: Vec<(Vec<usize>, Vec<Link>)> = (0..n.div_ceil(PER_TASK))
             .into_par_iter()
             .map_init(
@@ -107,6 +116,40 @@ impl Network {
     }
 }
 
+/// The vertices of each module, ascending.
+pub(super) struct Members {
+    offsets: Vec<usize>,
+    vertices: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Members {
+    /// `modules[v]`, below `count`, is the module of vertex v.
+    pub fn new(modules: &[u32], count: usize) -> Self {
+        let mut offsets = vec![0; count + 1];
+        modules.iter().for_each(|&m| offsets[m as usize + 1] += 1);
+        accumulate(&mut offsets);
+        let (mut vertices, mut places) = (vec![0; modules.len()], vec![0; modules.len()]);
+        let mut filled = vec![0; count];
+        for (v, &m) in modules.iter().enumerate() {
+            let place = &mut filled[m as usize];
+            vertices[offsets[m as usize] + *place as usize] = v as u32;
+            places[v] = *place;
+            *place += 1;
+        }
+        Self { offsets, vertices, places }
+    }
+
+    pub fn of(&self, m: usize) -> &[u32] {
+        &self.vertices[self.offsets[m]..self.offsets[m + 1]]
+    }
+
+    /// Where `v` is among the vertices of its module.
+    pub fn place(&self, v: u32) -> u32 {
+        self.places[v as usize]
+    }
+}
+
 /// Flow to other vertices, or modules, summed in a table that is zero where nothing was added.
 pub(super) struct Row {
     flows: Vec<f64>,
@@ -126,6 +169,14 @@ impl Row {
             self.touched.push(vertex as u32);
         }
         *sum += flow;
+    }
+
+    /// Adds the flow of links to the modules they lead to.
+    #[inline(never)]
+    pub fn gather(&mut self, links: &[Link], modules: &[u32]) {
+        for link in links {
+            self.add(modules[link.target as usize] as usize, link.flow as f64);
+        }
     }
 
     pub fn flow(&self, vertex: usize) -> f64 {

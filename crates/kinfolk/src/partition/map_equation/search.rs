@@ -8,72 +8,108 @@
 //!
 //! Cost: a few dozen passes over the links. Memory: the network and a smaller one.
 
+use super::equation::plogp;
 use super::moves::Partition;
-use super::network::Network;
+use super::network::{Members, Network};
 use crate::random::{Purpose, Stream};
+use rayon::prelude::*;
 
 /// A round of tuning must shorten the codelength by this share for another to follow.
-const LEAST_GAIN: f64 = 1e-4;
+const LEAST_GAIN: f64 = 2e-4;
 
 /// A partition of the network.
 pub(super) fn search(network: &Network, seed: u64) -> Partition {
-    let mut random = Stream::new(seed, Purpose::Moves, 0, 0);
-    let random = &mut random;
-    let t = std::time::Instant::now();
-    let mut partition = Partition::singletons(network);
-    partition.improve(network, None, random);
-    if std::env::var("MAPDEBUG").is_ok() { eprintln!("v {} {} {:?}", partition.bits(), partition.rates.len(), t.elapsed()); }
-    partition.merge(network, random);
-    let debug = std::env::var("MAPDEBUG").is_ok();
-    if debug {
-        eprintln!("first {} {} {:?}", partition.bits(), partition.rates.len(), t.elapsed());
+    fn cpu() -> f64 {
+        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t) };
+        t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
     }
-    loop {
+    let t = cpu();
+    let dbg = |s: &str, p: &Partition| {
+        if std::env::var("MAPDEBUG").is_ok() {
+            eprintln!("{s} {} {} {:.3}", p.bits(), p.rates.len(), cpu() - t)
+        }
+    };
+    let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
+    let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
+    let mut partition = Partition::singletons(network);
+    partition.improve(network, 0.0, random);
+    dbg("vertices", &partition);
+    partition.merge(network, random);
+    dbg("merge", &partition);
+    for round in 1.. {
+        partition.move_parts(network, seed, round);
+        dbg("coarse", &partition);
         let before = partition.bits();
-        if partition.improve(network, None, random) {
+        if partition.improve(network, 0.0, random) {
             partition.merge(network, random);
         }
-        if debug {
-            eprintln!("fine {} {} {:?}", partition.bits(), partition.rates.len(), t.elapsed());
-        }
-        partition.move_parts(network, random);
-        if debug {
-            eprintln!("coarse {} {} {:?}", partition.bits(), partition.rates.len(), t.elapsed());
-        }
-        if before - partition.bits() <= LEAST_GAIN * before.abs() {
-            return partition;
+        dbg("fine", &partition);
+        if before - partition.bits() <= LEAST_GAIN * (before - fixed) {
+            break;
         }
     }
+    partition
 }
 
 impl Partition {
     /// Joins whole modules, then modules of modules, until no two want to.
     fn merge(&mut self, network: &Network, random: &mut Stream) {
-        let mut coarse = network.coarsen(&self.modules, self.rates.clone());
+        let mut coarse = self.coarsen(network);
         loop {
             let mut joined = Partition::singletons(&coarse);
-            if !joined.improve(&coarse, None, random) {
+            if !joined.improve(&coarse, 0.0, random) {
                 return;
             }
-            coarse = coarse.coarsen(&joined.modules, joined.rates.clone());
+            coarse = joined.coarsen(&coarse);
             self.compose(joined);
         }
     }
 
+    /// The network of the modules.
+    fn coarsen(&self, network: &Network) -> Network {
+        let members = Members::new(&self.modules, self.rates.len());
+        network.coarsen(&members, &self.modules, self.rates.clone())
+    }
+
     /// Breaks modules into parts and lets the parts move.
-    fn move_parts(&mut self, network: &Network, random: &mut Stream) {
-        let mut parts = Partition::singletons(network);
-        parts.improve(network, Some(&self.modules), random);
-        let coarse = network.coarsen(&parts.modules, parts.rates.clone());
-        let mut owners = vec![0; coarse.len()];
-        for (&part, &module) in parts.modules.iter().zip(&self.modules) {
-            owners[part as usize] = module;
-        }
+    fn move_parts(&mut self, network: &Network, seed: u64, round: u64) {
+        let (mut parts, owners) = self.parts(network, seed, round);
+        let coarse = parts.coarsen(network);
         let mut moved = Partition { modules: owners, rates: std::mem::take(&mut self.rates) };
-        moved.improve(&coarse, None, random);
+        let random = &mut Stream::new(seed, Purpose::Moves, round, 0);
+        moved.improve(&coarse, 0.0, random);
         moved.merge(&coarse, random);
+        parts.compose(moved);
         *self = parts;
-        self.compose(moved);
+    }
+
+    /// The parts into which each module falls if all others stay whole, and the module of each part.
+    fn parts(&self, network: &Network, seed: u64, round: u64) -> (Partition, Vec<u32>) {
+        let members = Members::new(&self.modules, self.rates.len());
+        let entered: f64 = self.rates.iter().map(|rates| rates.enter).sum();
+        let parts: Vec<Partition> = (0..self.rates.len())
+            .into_par_iter()
+            .map(|m| {
+                let inside = network.inside(&members, &self.modules, m);
+                let mut parts = Partition::singletons(&inside);
+                let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
+                parts.improve(&inside, entered - self.rates[m].enter, random);
+                parts
+            })
+            .collect();
+
+        let mut all = Partition { modules: vec![0; network.len()], rates: Vec::new() };
+        let mut owners = Vec::new();
+        for (m, parts) in parts.into_iter().enumerate() {
+            let first = all.rates.len() as u32;
+            for (&v, part) in members.of(m).iter().zip(parts.modules) {
+                all.modules[v as usize] = first + part;
+            }
+            all.rates.extend(parts.rates);
+            owners.resize(all.rates.len(), m as u32);
+        }
+        (all, owners)
     }
 
     /// Puts each vertex where `of_modules` puts its module.
