@@ -21,6 +21,9 @@ use std::ops::Range;
 /// Moves that gain less are not made: rounding could take them back and forth.
 const LEAST_GAIN: f64 = 1e-11;
 
+/// A pass over the vertices that are to be asked. Hardly ten are needed; this is a promise to come to an end.
+const MOST_PASSES: usize = 1000;
+
 /// A partition of a network into modules 0..M, and what the map equation knows of each.
 pub(super) struct Partition {
     pub modules: Vec<u32>,
@@ -47,7 +50,7 @@ impl Partition {
         let mut row = Row::new(n);
         let order = order(n, random);
         let mut moves = 0;
-        loop {
+        for _ in 0..MOST_PASSES {
             let before = moves;
             for v in order.iter().flat_map(|block| block.clone()) {
                 if !std::mem::take(&mut asked[v]) {
@@ -94,7 +97,7 @@ impl Partition {
 /// The vertices in random order. In large networks whole blocks of consecutive ones stay together: those are near
 /// each other in the network and in memory.
 fn order(n: usize, random: &mut Stream) -> Vec<Range<usize>> {
-    let block = (n / 1024).clamp(1, std::env::var("BLK").map_or(256, |b| b.parse().unwrap()));
+    let block = (n / 1024).clamp(1, 256);
     let blocks = n.div_ceil(block);
     let block = |b: u32| b as usize * block..n.min((b as usize + 1) * block);
     random.sample(blocks, blocks).into_iter().map(block).collect()

@@ -172,7 +172,6 @@ impl Row {
     }
 
     /// Adds the flow of links to the modules they lead to.
-    #[inline(never)]
     pub fn gather(&mut self, links: &[Link], modules: &[u32]) {
         for link in links {
             self.add(modules[link.target as usize] as usize, link.flow as f64);

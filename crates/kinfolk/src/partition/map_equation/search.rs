@@ -1,12 +1,14 @@
 //! The search for a partition of small codelength.
 //!
 //! Vertices move (`moves`), modules become vertices of a smaller network and move, and so on until no two join. Then,
-//! as Infomap does, single vertices move again from where they are ("fine tuning"), and parts of modules
-//! do ("coarse tuning": each module falls apart into what its vertices form when they start anew without leaving the
-//! module; the idea of Leiden's refinement too: Traag, Waltman and van Eck, 2019). Both repeat until they gain
-//! next to nothing.
+//! as Infomap does, parts of modules move ("coarse tuning": each module falls apart into what its vertices form when
+//! they start anew without leaving it; Leiden's refinement has the same idea: Traag, Waltman and van Eck, 2019), and
+//! single vertices move again from where they are ("fine tuning"), until that gains next to nothing.
 //!
-//! Cost: a few dozen passes over the links. Memory: the network and a smaller one.
+//! Coarse tuning works on all threads: what becomes of a module does not depend on the others.
+//!
+//! Cost: one to two dozen passes over the links. Memory: the network and a smaller one; coarse tuning copies the
+//! links within the modules it is at.
 
 use super::equation::plogp;
 use super::moves::Partition;
@@ -14,38 +16,27 @@ use super::network::{Members, Network};
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
-/// A round of tuning must shorten the codelength by this share for another to follow.
+/// Fine tuning must shorten the codelength by this share for another round to follow. On the synthetic set of 102,000
+/// a second round would gain 0.00002 bits of 10.66; on a real set of weak structure five are made, for 0.02 of 11.7.
 const LEAST_GAIN: f64 = 2e-4;
 
 /// A partition of the network.
 pub(super) fn search(network: &Network, seed: u64) -> Partition {
-    fn cpu() -> f64 {
-        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t) };
-        t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
-    }
-    let t = cpu();
-    let dbg = |s: &str, p: &Partition| {
-        if std::env::var("MAPDEBUG").is_ok() {
-            eprintln!("{s} {} {} {:.3}", p.bits(), p.rates.len(), cpu() - t)
-        }
-    };
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
     let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
     let mut partition = Partition::singletons(network);
     partition.improve(network, 0.0, random);
-    dbg("vertices", &partition);
     partition.merge(network, random);
-    dbg("merge", &partition);
     for round in 1.. {
         partition.move_parts(network, seed, round);
-        dbg("coarse", &partition);
         let before = partition.bits();
         if partition.improve(network, 0.0, random) {
             partition.merge(network, random);
         }
-        dbg("fine", &partition);
-        if before - partition.bits() <= LEAST_GAIN * (before - fixed) {
+        // Vertices that gain little after parts have moved say that both have settled.
+        let gain = before - partition.bits();
+        let worthwhile = gain > LEAST_GAIN * (before - fixed);
+        if !worthwhile {
             break;
         }
     }

@@ -6,7 +6,7 @@ use crate::{Error, KnnGraph, Result};
 
 /// Directed edges with weights, by the vertex they leave.
 ///
-/// Weights are positive; an edge given with weight 0 is no edge.
+/// Weights are not negative; an edge of weight 0 counts as none.
 ///
 /// ```
 /// use kinfolk::{KnnGraph, WeightedGraph};
