@@ -49,7 +49,7 @@ def run_kinfolk(command):
             sys.exit(f"{command[0]}: exit code {process.returncode}")
         output.seek(0)
         report = json.loads(output.read())
-    return report | {"cpu": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024}
+    return report | {"cpu": usage.ru_utime + usage.ru_stime}
 
 
 def main():
@@ -81,7 +81,7 @@ def main():
                 print(
                     f"threshold {threshold} {options or '--undirected'}, {ours['edges']} edges\n"
                     f"  kinfolk  {ours['codelength']:.6f} bits {ours['modules']:7} modules"
-                    f" {ours['seconds']:8.2f} s {ours['cpu']:8.2f} CPU-s {ours['peak_mb']:6.0f} MB",
+                    f" {ours['seconds']:8.2f} s {ours['cpu']:8.2f} CPU-s",
                     flush=True,
                 )
                 priced = network(options, ids, similarities, threshold)

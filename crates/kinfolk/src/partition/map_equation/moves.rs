@@ -36,6 +36,20 @@ impl Partition {
         Self { modules: (0..network.len() as u32).collect(), rates: network.rates.clone() }
     }
 
+    /// All vertices in one module, but for those without links, which stay on their own.
+    pub fn whole(network: &Network) -> Self {
+        let visit = network.rates.iter().map(|rates| rates.visit).sum();
+        let mut rates = vec![Rates { visit, enter: 0.0, exit: 0.0 }];
+        let module = |v| {
+            if !network.links(v).is_empty() {
+                return 0;
+            }
+            rates.push(Rates::default());
+            rates.len() as u32 - 1
+        };
+        Self { modules: (0..network.len()).map(module).collect(), rates }
+    }
+
     /// The codelength without the part that no move changes.
     pub fn bits(&self) -> f64 {
         modular_bits(&self.rates)
@@ -122,10 +136,11 @@ impl Module {
     }
 
     /// No more than what the term changes by if a vertex that has the flow `between` with this module joins; see the
-    /// header. NaN or minus infinity where it is not worth knowing.
+    /// header. Minus infinity where the bound does not hold: rounding may have left less than nothing of a rate.
     fn least_change(&self, vertex: Rates, between: f64) -> f64 {
         let (enter, exit) = (vertex.enter - between, vertex.exit - between);
-        if enter < 0.0 || exit < 0.0 {
+        let holds = enter >= 0.0 && exit >= 0.0 && self.rates.enter > 0.0 && self.rates.exit > 0.0;
+        if !holds {
             return f64::NEG_INFINITY;
         }
         let bend = (exit * exit / self.rates.exit + enter * enter / self.rates.enter) * LOG2_E;
