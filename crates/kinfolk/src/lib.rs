@@ -91,6 +91,8 @@ pub use embeddings::Embeddings;
 pub use error::{Error, Result};
 pub use graph::Adjacency;
 pub use knn::{Kernel, KnnGraph, KnnParams, KnnReport, Search, knn_graph};
-pub use partition::{natural_tau, number_by_size};
+pub use partition::{
+    Flow, MapParams, Modules, WeightedGraph, codelength, map_equation, natural_tau, number_by_size,
+};
 pub use pipeline::{ClusterParams, Clustering, Confidence, cluster};
 pub use progress::Progress;

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Recall,
     /// Pairs of strangers.
     Strangers,
+    /// The order in which vertices move between modules.
+    Moves,
 }
 
 /// xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64.

@@ -11,6 +11,8 @@
 mod aggregate;
 mod order;
 
+pub(crate) use order::depth_first;
+
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
 
@@ -210,7 +212,7 @@ fn push_strongest(row: &mut Vec<u64>, edge: u64) {
 }
 
 /// Turns the lengths in `offsets[1..]` into the offsets where each row ends.
-fn accumulate(offsets: &mut [usize]) {
+pub(crate) fn accumulate(offsets: &mut [usize]) {
     let mut end = 0;
     for offset in offsets {
         end += *offset;
@@ -219,7 +221,7 @@ fn accumulate(offsets: &mut [usize]) {
 }
 
 /// Cuts the entries of a matrix into the slices of consecutive tasks of `rows` rows.
-fn split_rows<'a, T>(
+pub(crate) fn split_rows<'a, T>(
     mut entries: &'a mut [T],
     offsets: &'a [usize],
     rows: usize,

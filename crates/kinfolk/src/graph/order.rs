@@ -22,7 +22,12 @@ pub(super) fn by_locality(graph: &KnnGraph, degree: &[f32]) -> Vec<u32> {
             graph.neighbours(i).0.iter().map(|&j| j as usize).find(|&j| denser(j)).unwrap_or(n)
         })
         .collect();
+    depth_first(&parent)
+}
 
+/// The vertices of a forest, depth first; `parent[i]` is the number of vertices for a root.
+pub(crate) fn depth_first(parent: &[usize]) -> Vec<u32> {
+    let n = parent.len();
     // Children by parent; the roots are the children of the vertex `n` that is not there.
     let mut ends = vec![0; n + 2];
     parent.iter().for_each(|&p| ends[p + 1] += 1);

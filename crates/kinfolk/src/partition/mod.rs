@@ -1,13 +1,17 @@
-//! Partition: from links to labels.
+//! Partition: from links, or a weighted graph, to labels.
 //!
 //! The tree-based partition of Section 3.1: edges whose similarity is not above tau are cut, and what still
 //! hangs together is a cluster. Everything else was done by the stages before, so another tau costs O(N M)
 //! and no re-run: milliseconds at 100,000 vertices.
+//!
+//! `map_equation` needs no links and no tau: it partitions a weighted graph as it is, by where a random walk stays.
 
+mod map_equation;
 mod natural_tau;
 mod number;
 mod tree;
 
+pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};
 pub use natural_tau::natural_tau;
 pub use number::number_by_size;
 

@@ -1,0 +1,162 @@
+//! Modules by the map equation: the partition with which a random walk on the graph is told in the fewest bits.
+//!
+//! A walker who stays long within groups of vertices is best described with names for the groups and short names within
+//! each. [`equation`] has the formula, [`flow`] the walk, [`search`] the way a good partition is found. This is what the
+//! Infomap program (Rosvall and Bergstrom, 2008; mapequation.org) does with `--two-level`; the code is our own.
+//!
+//! The result is the same on any number of threads: all that is summed by many threads is summed in an order that does
+//! not depend on them, and moves are serial.
+//!
+//! Cost: O(E) memory and a few dozen passes over the edges.
+
+mod equation;
+mod flow;
+mod moves;
+mod network;
+mod search;
+mod transposed;
+mod weighted_graph;
+
+pub use weighted_graph::WeightedGraph;
+
+use super::number_by_size;
+use crate::graph::depth_first;
+use crate::labels::{Dense, densify};
+use crate::{Error, Progress, Result};
+use equation::{Rates, modular_bits, plogp};
+use flow::Walk;
+use network::Network;
+use rayon::prelude::*;
+use transposed::Transposed;
+
+/// How a walker uses an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flow {
+    /// Both ways, with the sum of the weights where both ends list it.
+    #[default]
+    Undirected,
+    /// One way; where no way leads on, and with probability 0.15 anyway, the walker jumps, which is not counted.
+    Directed,
+}
+
+/// Parameters of [`map_equation`].
+#[derive(Debug, Clone, Default)]
+pub struct MapParams {
+    /// How the walker uses edges.
+    pub flow: Flow,
+    /// Seed of the order in which vertices move.
+    pub seed: u64,
+}
+
+/// What [`map_equation`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modules {
+    /// The module of each vertex: 0..C-1 by descending size, ties by smallest member.
+    pub labels: Vec<i64>,
+    /// Bits per step of the walk.
+    pub codelength: f64,
+}
+
+/// Finds modules in which a random walk stays long, by minimising the two-level map equation.
+///
+/// A vertex without edges is a module of its own.
+///
+/// ```
+/// use kinfolk::{MapParams, WeightedGraph, map_equation};
+/// // Two triangles, 0-1-2 and 3-4-5, and a weak edge from 2 to 3.
+/// let offsets = vec![0, 2, 4, 7, 9, 11, 13];
+/// let targets = vec![1, 2, 0, 2, 0, 1, 3, 4, 5, 3, 5, 3, 4];
+/// let weights = vec![1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// let graph = WeightedGraph::from_parts(offsets, targets, weights)?;
+/// let modules = map_equation(&graph, &MapParams::default(), &())?;
+/// assert_eq!(modules.labels, [0, 0, 0, 1, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
+    progress.begin("flow", 1);
+    let (walk, order, network) = {
+        let arriving = Transposed::of(graph);
+        let walk = Walk::of(graph, &arriving, params.flow);
+        let order = by_locality(graph, &walk);
+        let network = Network::of(graph, &arriving, &walk, &order);
+        (walk, order, network)
+    };
+    progress.advance(1);
+    progress.begin("modules", 1);
+    let found = search::search(&network, params.seed);
+    let mut modules = vec![0; graph.len()];
+    order.iter().zip(found.modules).for_each(|(&v, module)| modules[v as usize] = module);
+    let labels = number_by_size(&modules);
+    progress.advance(1);
+    let codelength = bits(graph, &walk, params.flow, &densify(&labels));
+    Ok(Modules { labels, codelength })
+}
+
+/// The codelength of a partition: bits per step of the walk. Labels are any integers, one for each vertex; only which
+/// vertices share one matters.
+///
+/// ```
+/// use kinfolk::{Flow, WeightedGraph, codelength};
+/// // Two vertices and an edge between them: the walk alternates, and naming one of two takes a bit.
+/// let graph = WeightedGraph::from_parts(vec![0, 1, 1], vec![1], vec![0.5])?;
+/// assert_eq!(codelength(&graph, Flow::Undirected, &[0, 0])?, 1.0);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn codelength(graph: &WeightedGraph, flow: Flow, labels: &[i64]) -> Result<f64> {
+    if labels.len() != graph.len() {
+        let (place, what) = ("labels".to_owned(), "labels (one per vertex)".to_owned());
+        return Err(Error::Length { place, what, expected: graph.len(), found: labels.len() });
+    }
+    let walk = Walk::of(graph, &Transposed::of(graph), flow);
+    Ok(bits(graph, &walk, flow, &densify(labels)))
+}
+
+/// An order of the vertices in which those that share neighbours are near each other: each hangs under that of its
+/// neighbours visited more often to which its edge is heaviest.
+fn by_locality(graph: &WeightedGraph, walk: &Walk) -> Vec<u32> {
+    let above = |j: usize, i: usize| {
+        let (at_j, at_i) = (walk.rates[j].visit, walk.rates[i].visit);
+        at_j > at_i || (at_j == at_i && j < i)
+    };
+    let parent = |i: usize| {
+        let heavier = |best: Option<(usize, f32)>, edge: (usize, f32)| match best {
+            Some(best) if best.1 >= edge.1 => Some(best),
+            _ => Some(edge),
+        };
+        let heaviest = graph.leaving(i).filter(|&(j, _)| above(j, i)).fold(None, heavier);
+        heaviest.map_or(graph.len(), |(j, _)| j)
+    };
+    let parents: Vec<usize> = (0..graph.len()).into_par_iter().map(parent).collect();
+    depth_first(&parents)
+}
+
+/// The map equation by its definition.
+fn bits(graph: &WeightedGraph, walk: &Walk, flow: Flow, labels: &Dense) -> f64 {
+    let mut modules = vec![Rates::default(); labels.sizes.len()];
+    for (u, &from) in labels.labels.iter().enumerate() {
+        modules[from as usize].visit += walk.rates[u].visit;
+        for (v, weight) in graph.leaving(u) {
+            let to = labels.labels[v];
+            if from != to {
+                let flow_uv = walk.factors[u] * weight as f64;
+                match flow {
+                    Flow::Directed => {
+                        modules[from as usize].exit += flow_uv;
+                        modules[to as usize].enter += flow_uv;
+                    }
+                    Flow::Undirected => {
+                        for module in [from, to] {
+                            modules[module as usize].exit += flow_uv / 2.0;
+                            modules[module as usize].enter += flow_uv / 2.0;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let vertices: f64 = walk.rates.iter().map(|rates| plogp(rates.visit)).sum();
+    modular_bits(&modules) - vertices
+}
+
+#[cfg(test)]
+mod tests;

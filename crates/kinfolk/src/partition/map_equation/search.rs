@@ -1,0 +1,117 @@
+//! The search for a partition of small codelength.
+//!
+//! Vertices move (`moves`), modules become vertices of a smaller network and move, and so on until no two join. Then,
+//! as Infomap does, parts of modules move ("coarse tuning": each module falls apart into what its vertices form when
+//! they start anew without leaving it; Leiden's refinement has the same idea: Traag, Waltman and van Eck, 2019), and
+//! single vertices move again from where they are ("fine tuning"), until that gains next to nothing.
+//!
+//! Coarse tuning works on all threads: what becomes of a module does not depend on the others.
+//!
+//! Cost: one to two dozen passes over the links. Memory: the network and a smaller one; coarse tuning copies the
+//! links within the modules it is at.
+
+use super::equation::plogp;
+use super::moves::Partition;
+use super::network::{Members, Network};
+use crate::random::{Purpose, Stream};
+use rayon::prelude::*;
+
+/// Fine tuning must shorten the codelength by this share for another round to follow. On the synthetic set of 102,000
+/// one round is enough; on LFW without a threshold, whose structure is weak, the second to the fourth gain 0.02 bits of
+/// 11.7.
+const LEAST_GAIN: f64 = 2e-4;
+
+/// Five are many; this is a promise to come to an end.
+const MOST_ROUNDS: u64 = 100;
+
+/// A partition of the network.
+pub(super) fn search(network: &Network, seed: u64) -> Partition {
+    let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
+    let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
+    let mut partition = Partition::singletons(network);
+    partition.improve(network, 0.0, random);
+    partition.merge(network, random);
+    for round in 1..=MOST_ROUNDS {
+        partition.move_parts(network, seed, round);
+        let before = partition.bits();
+        if partition.improve(network, 0.0, random) {
+            partition.merge(network, random);
+        }
+        // Vertices that gain little after parts have moved say that both have settled.
+        let gain = before - partition.bits();
+        // Where there is nothing to tell, rounding may make the length negative.
+        if gain <= LEAST_GAIN * (before - fixed).max(0.0) {
+            break;
+        }
+    }
+    // Where there are hardly any groups, moves may get stuck with more bits than no groups at all would take.
+    let whole = Partition::whole(network);
+    if whole.bits() < partition.bits() { whole } else { partition }
+}
+
+impl Partition {
+    /// Joins whole modules, then modules of modules, until no two want to.
+    fn merge(&mut self, network: &Network, random: &mut Stream) {
+        let mut coarse = self.coarsen(network);
+        loop {
+            let mut joined = Partition::singletons(&coarse);
+            if !joined.improve(&coarse, 0.0, random) {
+                return;
+            }
+            coarse = joined.coarsen(&coarse);
+            self.compose(joined);
+        }
+    }
+
+    /// The network of the modules.
+    fn coarsen(&self, network: &Network) -> Network {
+        let members = Members::new(&self.modules, self.rates.len());
+        network.coarsen(&members, &self.modules, self.rates.clone())
+    }
+
+    /// Breaks modules into parts and lets the parts move.
+    fn move_parts(&mut self, network: &Network, seed: u64, round: u64) {
+        let (mut parts, owners) = self.parts(network, seed, round);
+        let coarse = parts.coarsen(network);
+        let mut moved = Partition { modules: owners, rates: std::mem::take(&mut self.rates) };
+        let random = &mut Stream::new(seed, Purpose::Moves, round, 0);
+        moved.improve(&coarse, 0.0, random);
+        moved.merge(&coarse, random);
+        parts.compose(moved);
+        *self = parts;
+    }
+
+    /// The parts into which each module falls if all others stay whole, and the module of each part.
+    fn parts(&self, network: &Network, seed: u64, round: u64) -> (Partition, Vec<u32>) {
+        let members = Members::new(&self.modules, self.rates.len());
+        let entered: f64 = self.rates.iter().map(|rates| rates.enter).sum();
+        let parts: Vec<Partition> = (0..self.rates.len())
+            .into_par_iter()
+            .map(|m| {
+                let inside = network.inside(&members, &self.modules, m);
+                let mut parts = Partition::singletons(&inside);
+                let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
+                parts.improve(&inside, entered - self.rates[m].enter, random);
+                parts
+            })
+            .collect();
+
+        let mut all = Partition { modules: vec![0; network.len()], rates: Vec::new() };
+        let mut owners = Vec::new();
+        for (m, parts) in parts.into_iter().enumerate() {
+            let first = all.rates.len() as u32;
+            for (&v, part) in members.of(m).iter().zip(parts.modules) {
+                all.modules[v as usize] = first + part;
+            }
+            all.rates.extend(parts.rates);
+            owners.resize(all.rates.len(), m as u32);
+        }
+        (all, owners)
+    }
+
+    /// Puts each vertex where `of_modules` puts its module.
+    fn compose(&mut self, of_modules: Partition) {
+        self.modules.iter_mut().for_each(|module| *module = of_modules.modules[*module as usize]);
+        self.rates = of_modules.rates;
+    }
+}

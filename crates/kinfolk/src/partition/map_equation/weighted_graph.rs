@@ -1,0 +1,130 @@
+//! A weighted directed graph as compressed sparse rows: what the map equation is computed on.
+//!
+//! Cost: 8 bytes for each edge and 8 for each vertex.
+
+use crate::{Error, KnnGraph, Result};
+
+/// Directed edges with weights, by the vertex they leave.
+///
+/// Weights are not negative; an edge of weight 0 counts as none.
+///
+/// ```
+/// use kinfolk::{KnnGraph, WeightedGraph};
+/// let knn = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 1, 0], vec![0.9, 0.1, 0.9, 0.2, 0.2, 0.1], "example")?;
+/// // Any weight for each edge, in the order of the graph: here similarities, without the weak ones.
+/// let weights = [0.9, 0.0, 0.9, 0.2, 0.2, 0.0];
+/// let graph = WeightedGraph::from_knn(&knn, &weights)?;
+/// assert_eq!(graph.edges(), 4);
+/// assert_eq!(graph.row(1), (&[0, 2][..], &[0.9, 0.2][..]));
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightedGraph {
+    offsets: Vec<usize>,
+    targets: Vec<u32>,
+    weights: Vec<f32>,
+}
+
+impl WeightedGraph {
+    /// The edges of a kNN graph with `weights`, N x K of them in the order of the graph; those of weight 0 are
+    /// left out.
+    pub fn from_knn(graph: &KnnGraph, weights: &[f32]) -> Result<Self> {
+        let (n, k) = (graph.len(), graph.k());
+        if weights.len() != n * k {
+            let what = format!("weights ({n} vertices x {k} neighbours)");
+            return Err(Error::Length {
+                place: PLACE.to_owned(),
+                what,
+                expected: n * k,
+                found: weights.len(),
+            });
+        }
+        let kept = weights.iter().filter(|&&weight| weight != 0.0).count();
+        let mut offsets = Vec::with_capacity(n + 1);
+        let (mut targets, mut kept) = (Vec::with_capacity(kept), Vec::with_capacity(kept));
+        offsets.push(0);
+        for i in 0..n {
+            for (column, (&target, &weight)) in
+                graph.neighbours(i).0.iter().zip(&weights[i * k..]).enumerate()
+            {
+                check_edge(n, i, column, target, weight)?;
+                if weight != 0.0 {
+                    targets.push(target);
+                    kept.push(weight);
+                }
+            }
+            offsets.push(targets.len());
+        }
+        Ok(Self { offsets, targets, weights: kept })
+    }
+
+    /// A graph from compressed sparse rows: the edges that leave vertex `i` are those from `offsets[i]` to
+    /// `offsets[i + 1]`. Edges named twice count twice; an edge from a vertex to itself is an error.
+    pub fn from_parts(offsets: Vec<usize>, targets: Vec<u32>, weights: Vec<f32>) -> Result<Self> {
+        if targets.len() != weights.len() {
+            let what = "weights (one per target)".to_owned();
+            let (expected, found) = (targets.len(), weights.len());
+            return Err(Error::Length { place: PLACE.to_owned(), what, expected, found });
+        }
+        let ascending = offsets.first() == Some(&0) && offsets.is_sorted();
+        if !ascending || offsets.last() != Some(&targets.len()) || offsets.len() - 1 > u32::MAX as usize {
+            return Err(Error::Parameter {
+                name: "offsets",
+                expected: "ascending numbers from 0 to the number of edges, one more than vertices",
+                found: format!("{} offsets that end with {:?}", offsets.len(), offsets.last()),
+            });
+        }
+        let n = offsets.len() - 1;
+        for i in 0..n {
+            for (column, at) in (offsets[i]..offsets[i + 1]).enumerate() {
+                check_edge(n, i, column, targets[at], weights[at])?;
+            }
+        }
+        Ok(Self { offsets, targets, weights })
+    }
+
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// True when there is no vertex.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Where the edges of vertex `i` lead, and their weights.
+    pub fn row(&self, i: usize) -> (&[u32], &[f32]) {
+        let range = self.offsets[i]..self.offsets[i + 1];
+        (&self.targets[range.clone()], &self.weights[range])
+    }
+
+    /// The edges that leave `i`, as (vertex, weight).
+    pub(super) fn leaving(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
+        let (targets, weights) = self.row(i);
+        targets.iter().map(|&target| target as usize).zip(weights.iter().copied())
+    }
+}
+
+const PLACE: &str = "weighted graph";
+
+fn check_edge(n: usize, row: usize, column: usize, target: u32, weight: f32) -> Result<()> {
+    let value = |expected: String, found: String| {
+        Err(Error::Value { place: PLACE.to_owned(), row, column, expected, found })
+    };
+    if target as usize >= n {
+        return value(format!("a vertex below {n}"), target.to_string());
+    }
+    if target as usize == row {
+        return value("a vertex other than the one the edge leaves".to_owned(), target.to_string());
+    }
+    if !(weight >= 0.0 && weight.is_finite()) {
+        return value("a weight of 0 or more".to_owned(), weight.to_string());
+    }
+    Ok(())
+}
