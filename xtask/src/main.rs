@@ -20,12 +20,12 @@ fn main() {
 
 fn test() {
     step("format", cargo(&["fmt", "--all", "--check"]));
-    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"];
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     step("lints", cargo(&clippy));
     install("cargo-nextest");
-    step("tests", cargo(&["nextest", "run", "--workspace", "--all-features"]));
-    step("documentation's examples", cargo(&["test", "--workspace", "--all-features", "--doc"]));
-    let mut doc = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
+    step("tests", cargo(&["nextest", "run", "--workspace"]));
+    step("documentation's examples", cargo(&["test", "--workspace", "--doc"]));
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     step("documentation", doc);
     install("cargo-deny");

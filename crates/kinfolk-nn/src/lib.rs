@@ -29,7 +29,7 @@ pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use model::{Model, ModelConfig};
 #[cfg(feature = "training")]
 pub use training::{
-    Choice, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained,
+    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained,
     TrainedModel, Unfinished, train, train_gcn_e, train_gcn_v,
 };
 pub use weights::{GraphNetwork, Linear};

@@ -7,7 +7,8 @@ use crate::table;
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk_nn::{
-    FitParams, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained, TrainedModel, Unfinished, train,
+    Compute, FitParams, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained, TrainedModel, Unfinished,
+    train,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -59,6 +60,9 @@ pub struct Arguments {
     loss: EdgeLoss,
     #[command(flatten)]
     links: LinkCount,
+    /// Where to train
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Device::Cpu)]
+    device: Device,
     /// Go on from an interrupted training whose result so far is MODEL
     #[arg(long)]
     resume: bool,
@@ -94,6 +98,30 @@ enum EdgeLoss {
     Squares,
     /// Cross-entropy of two outputs, as in its published code
     CrossEntropy,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq)]
+enum Device {
+    /// The processor
+    Cpu,
+    /// A graphics card through WebGPU
+    #[cfg(feature = "wgpu")]
+    Wgpu,
+    /// The first CUDA device
+    #[cfg(feature = "cuda")]
+    Cuda,
+}
+
+impl Device {
+    fn compute(self) -> Compute {
+        match self {
+            Device::Cpu => Compute::Cpu,
+            #[cfg(feature = "wgpu")]
+            Device::Wgpu => Compute::Wgpu,
+            #[cfg(feature = "cuda")]
+            Device::Cuda => Compute::Cuda,
+        }
+    }
 }
 
 /// What an interruption leaves behind, and says so. Whoever holds the lock is not interrupted.
@@ -175,6 +203,7 @@ fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<
         batch: arguments.batch,
         learning_rate: arguments.learning_rate,
         validation: arguments.validation,
+        compute: arguments.device.compute(),
         seed: arguments.neighbours.seed,
         ..usual
     };

@@ -1,8 +1,9 @@
 //! A~ X as an operation that burn can differentiate: its gradient is A~^T times the gradient of its output.
 //!
-//! The matrix is a constant. burn has no sparse product; gathering rows by edge would make edges x features,
-//! 80 times the features at K = 80.
+//! The matrix is a constant. burn has no sparse product. On the processor it is ours, which makes nothing larger than
+//! its result; on other devices rows are gathered by edge and scattered, which takes edges x features of their memory.
 
+use super::compute::Compute;
 use super::sparse::Operator;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -10,11 +11,37 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind, unary};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
+#[cfg(any(test, feature = "wgpu", feature = "cuda"))]
+use burn::tensor::{Device, IndexingUpdateOp, Int};
 use burn::tensor::{Tensor, TensorData};
 
 /// A~ X.
-pub(super) fn aggregate(operator: &Operator, dense: Tensor<2>) -> Tensor<2> {
-    Tensor::from_dispatch(Dispatch::sparse_product(dense.into_dispatch(), operator.clone(), false))
+pub(super) fn aggregate(operator: &Operator, dense: Tensor<2>, compute: Compute) -> Tensor<2> {
+    match compute {
+        Compute::Cpu => {
+            Tensor::from_dispatch(Dispatch::sparse_product(dense.into_dispatch(), operator.clone(), false))
+        }
+        #[cfg(any(feature = "wgpu", feature = "cuda"))]
+        _ => gather_scatter(operator, dense, &compute.device()),
+    }
+}
+
+/// The same from what every backend of burn can do and differentiate.
+#[cfg(any(test, feature = "wgpu", feature = "cuda"))]
+pub(super) fn gather_scatter(operator: &Operator, dense: Tensor<2>, device: &Device) -> Tensor<2> {
+    let (matrix, dim) = (operator.matrix(), dense.dims()[1]);
+    let entries = matrix.columns.len();
+    let index = |values: Vec<i32>| Tensor::<1, Int>::from_data(TensorData::new(values, [entries]), device);
+    let columns = index(matrix.columns.iter().map(|&column| column as i32).collect());
+    let rows = (0..matrix.rows()).flat_map(|i| {
+        let count = matrix.offsets[i + 1] - matrix.offsets[i];
+        std::iter::repeat_n(i as i32, count)
+    });
+    let rows = index(rows.collect());
+    let values = TensorData::new(matrix.values.clone(), [entries, 1]);
+    let weighted = dense.select(0, columns) * Tensor::<2>::from_data(values, device).autodiff();
+    let none = Tensor::<2>::from_data(TensorData::zeros::<f32, _>([matrix.rows(), dim]), device).autodiff();
+    none.select_assign(0, rows, weighted, IndexingUpdateOp::Add)
 }
 
 /// What a backend must do for [`aggregate`].

@@ -114,9 +114,9 @@ pub(super) fn fit(
 ) -> Result<Trained> {
     let Course { resumed, after_epoch, progress } = course;
     let mut state = resumed.unwrap_or_else(|| FitState::new(initial));
-    let device = Device::flex();
-    let mut network = Network::load(&state.now, &device);
-    let velocities = Network::load(&state.velocities, &device);
+    let device = params.compute.device();
+    let mut network = Network::load(&state.now, params.compute);
+    let velocities = Network::load(&state.velocities, params.compute);
     let mut sgd = Sgd { momentum: params.momentum, weight_decay: params.weight_decay, velocities };
     let fitting = Fitting { examples, loss, device: &device };
     let finished = state.best.history.len();

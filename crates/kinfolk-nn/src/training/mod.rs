@@ -1,10 +1,11 @@
-//! Training of the graph networks on labelled embeddings, on the CPU.
+//! Training of the graph networks on labelled embeddings.
 //!
-//! The same input, parameters and seed give the same weights on any number of threads: whatever is random comes from
+//! On the processor the same input, parameters and seed give the same weights on any number of threads: whatever is random comes from
 //! named streams, and every sum has one order.
 
 mod aggregate;
 mod choose;
+mod compute;
 mod disturb;
 mod division;
 mod fit;
@@ -22,6 +23,7 @@ mod tests;
 mod train;
 mod unfinished;
 
+pub use compute::Compute;
 pub use fit::{Epoch, FitState, Trained};
 pub use gcn_e::{GcnEParams, train_gcn_e};
 pub use gcn_v::{GcnVParams, Target, train_gcn_v};

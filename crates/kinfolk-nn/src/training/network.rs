@@ -5,6 +5,7 @@
 //! Cost: for each row of a batch 2 (number of weights) operations forwards, twice that backwards.
 
 use super::aggregate::aggregate;
+use super::compute::Compute;
 use super::random::{Purpose, Random};
 use super::sparse::Operator;
 use crate::{GraphNetwork, Linear};
@@ -26,6 +27,7 @@ pub(super) struct Network {
     /// 1 x outputs of `hidden`.
     slopes: Tensor<2>,
     output: Layer,
+    compute: Compute,
 }
 
 /// The number of columns between the layers.
@@ -58,14 +60,16 @@ impl Layer {
 }
 
 impl Network {
-    /// Takes weights into training on `device`.
-    pub(super) fn load(weights: &GraphNetwork, device: &Device) -> Self {
+    /// Takes weights into training.
+    pub(super) fn load(weights: &GraphNetwork, compute: Compute) -> Self {
+        let device = &compute.device();
         let load = |linear| Layer::load(linear, device);
         Self {
             convolutions: weights.convolutions.iter().map(load).collect(),
             hidden: load(&weights.hidden),
             slopes: parameter(weights.slopes.clone(), [1, weights.slopes.len()], device),
             output: load(&weights.output),
+            compute,
         }
     }
 
@@ -99,7 +103,9 @@ impl Network {
             let embedding = relu(convolution.forward(joined));
             joined = match operator {
                 _ if l == last => embedding,
-                Some(operator) => Tensor::cat(vec![embedding.clone(), aggregate(operator, embedding)], 1),
+                Some(operator) => {
+                    Tensor::cat(vec![embedding.clone(), aggregate(operator, embedding, self.compute)], 1)
+                }
                 None => panic!("{} convolutions need the adjacency", last + 1),
             };
         }

@@ -1,5 +1,6 @@
 //! What can be chosen about training.
 
+use super::compute::Compute;
 use kinfolk::{Embeddings, Error, Result};
 
 /// How the weights are fitted. The defaults are the published ones, but with mini-batches in place of 80,000 passes
@@ -28,6 +29,8 @@ pub struct FitParams {
     /// Share of the identities kept out of training, to choose the best epoch by. Default 0.1; 0 keeps the last
     /// epoch.
     pub validation: f32,
+    /// Where it runs. Default: the processor.
+    pub compute: Compute,
     /// Seed of the initial weights, the order of the examples and whatever else is drawn. Default 0.
     pub seed: u64,
 }
@@ -45,6 +48,7 @@ impl Default for FitParams {
             dropout: 0.0,
             rotate: true,
             validation: 0.1,
+            compute: Compute::default(),
             seed: 0,
         }
     }

@@ -1,12 +1,15 @@
 //! The networks against obvious loops, their gradients against differences, and training as a whole.
 
+use super::aggregate::{aggregate, gather_scatter};
 use super::fit::Trained;
 use super::network::{Network, Shape, initial, values};
 use super::params::FitParams;
 use super::random::{Purpose, Random};
 use super::rotation::Rotation;
 use super::sparse::{Operator, Sparse};
-use super::{GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v};
+use super::{
+    Compute, GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v,
+};
 use crate::{GraphNetwork, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 use kinfolk::synth::{Synth, SynthParams};
@@ -92,7 +95,7 @@ fn the_network_does_what_the_paper_says() {
     for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
         let network = small(convolutions);
         let expected = obvious(&network, &a, &x);
-        let found = Network::load(&network, &Device::flex()).forward(joined(&operator, &x), Some(&operator));
+        let found = Network::load(&network, Compute::Cpu).forward(joined(&operator, &x), Some(&operator));
         for (expected, found) in expected.iter().zip(values(&found)) {
             assert!((expected - found as f64).abs() < 1e-5, "{convolutions:?}: {expected} {found}");
         }
@@ -102,7 +105,7 @@ fn the_network_does_what_the_paper_says() {
 #[test]
 fn weights_survive_loading_and_storing() {
     let network = small(&[5, 7]);
-    assert_eq!(Network::load(&network, &Device::flex()).store(), network);
+    assert_eq!(Network::load(&network, Compute::Cpu).store(), network);
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn gradients_are_slopes_of_the_loss() {
     };
     for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
         let mut weights = small(convolutions);
-        let mut network = Network::load(&weights, &Device::flex());
+        let mut network = Network::load(&weights, Compute::Cpu);
         let outputs = network.forward(joined(&operator, &x), Some(&operator));
         let goals: Vec<f32> = (0..x.len()).map(|i| 0.3 * i as f32).collect();
         let goals = Tensor::from_data(TensorData::new(goals, [x.len(), 1]), &Device::flex()).autodiff();
@@ -148,6 +151,27 @@ fn the_transpose_is_the_transpose() {
         let backwards: Vec<f32> = a[column].iter().map(|&value| value as f32).collect();
         assert_eq!(operator.matrix().times(&unit, 1), forwards);
         assert_eq!(operator.transposed().times(&unit, 1), backwards);
+    }
+}
+
+/// What other devices do, on the processor.
+#[test]
+fn gathering_and_scattering_is_the_same_product() {
+    let (_, operator, x) = example(13, 3);
+    let flat: Vec<f32> = x.iter().flatten().map(|&v| v as f32).collect();
+    let device = Device::flex();
+    let both = [true, false].map(|generic| {
+        let dense: Tensor<2> = Tensor::from_data(TensorData::new(flat.clone(), [13, 3]), &device);
+        let dense = dense.autodiff().require_grad();
+        let product = match generic {
+            true => gather_scatter(&operator, dense.clone(), &device),
+            false => aggregate(&operator, dense.clone(), Compute::Cpu),
+        };
+        let gradients = product.clone().powi_scalar(3).sum().backward();
+        [values(&product), values(&dense.grad(&gradients).unwrap())]
+    });
+    for (generic, ours) in both[0].iter().flatten().zip(both[1].iter().flatten()) {
+        assert!((generic - ours).abs() < 1e-6, "{generic} {ours}");
     }
 }
 
@@ -470,8 +494,8 @@ fn steps_are_those_of_pytorch() {
         let operator = Operator::new(Sparse { offsets, columns, values: floats("values") });
 
         let device = Device::flex();
-        let mut network = Network::load(&weights, &device);
-        let velocities = Network::load(&super::fit::FitState::new(weights).velocities, &device);
+        let mut network = Network::load(&weights, Compute::Cpu);
+        let velocities = Network::load(&super::fit::FitState::new(weights).velocities, Compute::Cpu);
         let mut sgd = super::sgd::Sgd { momentum: 0.9, weight_decay: 1e-5, velocities };
         let targets = floats("targets");
         for step in ["step1", "step2"] {
