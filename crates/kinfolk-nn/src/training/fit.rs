@@ -38,7 +38,7 @@ pub struct Epoch {
     pub training_loss: f64,
     /// Mean loss of the held-out examples after the epoch; `None` when there are none.
     pub validation_loss: Option<f64>,
-    /// BCubed F of the held-out rows after the epoch, where it was measured.
+    /// Mean of pairwise and BCubed F of the held-out rows after the epoch, where it was measured.
     pub validation_f: Option<f64>,
     /// How long the pass over the training examples took.
     pub seconds: f64,
@@ -116,8 +116,12 @@ pub(super) fn fit(
     let mut state = resumed.unwrap_or_else(|| FitState::new(initial));
     let device = params.compute.device();
     let mut network = Network::load(&state.now, params.compute);
-    let velocities = Network::load(&state.velocities, params.compute);
-    let mut sgd = Sgd { momentum: params.momentum, weight_decay: params.weight_decay, velocities };
+    let mut sgd = Sgd {
+        momentum: params.momentum,
+        weight_decay: params.weight_decay,
+        weights: state.now.clone(),
+        velocities: state.velocities.clone(),
+    };
     let fitting = Fitting { examples, loss, device: &device };
     let finished = state.best.history.len();
     let used = division.training.len().min(params.examples);
@@ -159,8 +163,8 @@ pub(super) fn fit(
             validation_f: None,
             seconds,
         });
-        state.now = network.store();
-        state.velocities = sgd.velocities.store();
+        state.now = sgd.weights.clone();
+        state.velocities = sgd.velocities.clone();
         // Without validation every epoch is better than the one before.
         if best.is_none_or(|best| validation_loss.is_some_and(|loss| loss < best)) {
             state.best.network = state.now.clone();

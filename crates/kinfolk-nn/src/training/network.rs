@@ -49,11 +49,6 @@ impl Layer {
         Self { weight, bias }
     }
 
-    fn store(&self) -> Linear {
-        let [inputs, outputs] = self.weight.dims();
-        Linear { weight: values(&self.weight), bias: values(&self.bias), inputs, outputs }
-    }
-
     fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         x.matmul(self.weight.clone()) + self.bias.clone()
     }
@@ -70,16 +65,6 @@ impl Network {
             slopes: parameter(weights.slopes.clone(), [1, weights.slopes.len()], device),
             output: load(&weights.output),
             compute,
-        }
-    }
-
-    /// The weights as they are now.
-    pub(super) fn store(&self) -> GraphNetwork {
-        GraphNetwork {
-            convolutions: self.convolutions.iter().map(Layer::store).collect(),
-            hidden: self.hidden.store(),
-            slopes: values(&self.slopes),
-            output: self.output.store(),
         }
     }
 
@@ -143,6 +128,16 @@ pub(super) fn initial(shape: &Shape, seed: u64) -> GraphNetwork {
 /// A tensor whose gradient is wanted.
 fn parameter(values: Vec<f32>, shape: [usize; 2], device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values, shape), device).autodiff().require_grad()
+}
+
+/// Gives a parameter other values.
+pub(super) fn replace(tensor: &mut Tensor<2>, values: &[f32]) {
+    *tensor = parameter(values.to_vec(), tensor.dims(), &tensor.device());
+}
+
+/// The values of a tensor that nobody else needs, row-major.
+pub(super) fn into_values(tensor: Tensor<2>) -> Vec<f32> {
+    tensor.into_data().try_into_vec().expect("all tensors here are f32")
 }
 
 /// The values of a tensor, row-major.

@@ -68,8 +68,8 @@ pub struct Choice {
     pub rho: f32,
     /// The best tau.
     pub tau: f32,
-    /// BCubed F of the held-out rows, from 0 to 1.
-    pub bcubed_f: f64,
+    /// Mean of pairwise and BCubed F of the held-out rows, from 0 to 1.
+    pub f: f64,
 }
 
 /// What [`train`] made.
@@ -310,7 +310,7 @@ impl Training<'_> {
             with.push(self.judged(without.rebuild, without.density, rho, &links));
         }
         let best = best_of(&with);
-        if best.bcubed_f > without.bcubed_f + GAIN {
+        if best.f > without.f + GAIN {
             stage.best[1] = best;
         }
         stage.among = among;
@@ -319,14 +319,12 @@ impl Training<'_> {
     }
 
     fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Choice {
-        let (tau, bcubed_f) = self.judge.best_tau(links);
-        Choice { rebuild, density, rho, tau, bcubed_f }
+        let (tau, f) = self.judge.best_tau(links);
+        Choice { rebuild, density, rho, tau, f }
     }
 }
 
 /// The first of equals: what was tried first is the simplest.
 fn best_of(choices: &[Choice]) -> Choice {
-    choices
-        .iter()
-        .fold(choices[0], |best, choice| if choice.bcubed_f > best.bcubed_f { *choice } else { best })
+    choices.iter().fold(choices[0], |best, choice| if choice.f > best.f { *choice } else { best })
 }
