@@ -230,6 +230,15 @@ fn a_trained_model_needs_no_thresholds() {
     );
     assert_eq!(run.json()["parameters"]["tau"], report["config"]["tau"]);
     assert_eq!(run.json()["parameters"]["method"], "gcn-v");
+
+    // The same model in another process, this one.
+    let model = kinfolk_nn::Model::read(&here.join("one.safetensors")).unwrap();
+    let features = here.join("set/test_features.npy");
+    let embeddings = kinfolk::io::read_embeddings(&features, &Default::default()).unwrap();
+    let params = kinfolk_nn::ApplyParams::of(&model);
+    let found = kinfolk_nn::cluster(&embeddings, None, &model, &params, &()).unwrap();
+    let labels = kinfolk::io::read_labels(&here.join("out/labels.npy")).unwrap();
+    assert_eq!(found.clustering.labels, labels);
 }
 
 #[test]
@@ -290,7 +299,9 @@ fn training_refuses_labels_of_another_set() {
 fn demo_draws_a_picture() {
     let directory = TempDir::new().unwrap();
     let run = succeeds(directory.path(), &["demo"]);
-    assert!(run.stdout().contains("pair F"), "{}", run.stdout());
+    for word in ["pair F", "density", "gcn-v"] {
+        assert!(run.stdout().contains(word), "{}", run.stdout());
+    }
     let picture = fs::read_to_string(directory.path().join("kinfolk-demo/picture.svg")).unwrap();
     assert!(picture.matches("<circle").count() > 2000);
 }
