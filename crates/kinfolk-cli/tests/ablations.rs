@@ -20,7 +20,7 @@ fn ablation(name: &str, columns: &str) -> (Vec<Vec<String>>, String) {
     let directory = TempDir::new().unwrap();
     let (code, stdout, stderr) = bench(directory.path(), &[&[name][..], &TINY].concat());
     assert_eq!(code, 0, "{name}: {stderr}");
-    for said in ["synth: ", "K = 8", "1 epochs, seed 0", "kinfolk 0.", "held-out identities"] {
+    for said in ["synth: ", "K = 8", "epochs 1, seed 0", "kinfolk 0.", "held-out identities"] {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
     let file =

@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "train")]
     test: Option<Vec<PathBuf>>,
     /// Identities of the synthetic set, about 68 rows of 256 columns each; two thirds are for training
-    #[arg(long, value_name = "N", default_value_t = 300)]
+    #[arg(long, value_name = "N", default_value_t = 450)]
     identities: usize,
     /// Seed of the synthetic set and of everything random in training
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(short, value_name = "K", default_value_t = 80)]
     k: usize,
     /// Passes of GCN-V over the rows; GCN-E makes at most 4
-    #[arg(long, value_name = "E", default_value_t = 10)]
+    #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
     /// Directory to write to [default: bench-, then the name]
     #[arg(short, value_name = "DIR")]
@@ -321,7 +321,7 @@ impl Ablation {
     fn describe_run(&self) -> String {
         let Arguments { seed, epochs, .. } = self.arguments;
         format!(
-            "F in percent, of the test part. Networks fitted to {} of the training rows, {epochs} epochs, seed {seed};\n\
+            "F in percent, of the test part. Networks fitted to {} of the training rows, epochs {epochs}, seed {seed};\n\
              held-out identities: those of the other {}. Seconds: on the test part, from its graph to labels.\n\
              kinfolk {}, {} kernel, {} threads of {}",
             self.fitted.labels.len(),

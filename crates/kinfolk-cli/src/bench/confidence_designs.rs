@@ -11,7 +11,7 @@ use kinfolk_nn::{GcnVParams, Target};
 use std::rc::Rc;
 
 /// Radii to choose from: cosine distances.
-const RADII: [f32; 8] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+const RADII: [f32; 9] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 const COLUMNS: [(&str, &str); 8] = [
     ("confidence", "confidence"),
@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let picture = draw_bars("Confidence designs, rho = 0, M = 1", ["pairwise F", "BCubed F"], &bars);
     let cells: Vec<Vec<String>> = lines.iter().map(Line::cells).collect();
     let notes = [
-        "u_num, u_weight: without labels but for radius and tau, chosen among 8 radii by the BCubed F of the training \
+        "u_num, u_weight: without labels but for radius and tau, chosen among 9 radii by the BCubed F of the training \
          part.\ns_avg, s_center, s_nbr: what GCN-V learns; tau chosen by the BCubed F of held-out identities."
             .to_owned(),
         "oracle: s_nbr of the test labels themselves, an upper bound and no result; its tau is chosen on the training \

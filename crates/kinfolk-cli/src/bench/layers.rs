@@ -16,7 +16,7 @@ const WIDTH: usize = 128;
 /// Neighbours that are sampled for each convolution after the first.
 const SAMPLED: usize = 5;
 /// Rows in an epoch.
-const ROWS: usize = 4096;
+const ROWS: usize = 8192;
 
 const COLUMNS: [(&str, &str); 7] = [
     ("convolutions", "convolutions"),
@@ -69,8 +69,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let picture = draw_bars("Graph convolutions of GCN-V", ["pairwise F", "BCubed F"], &bars);
     let notes = [format!(
-        "loss: mean squared error against s_nbr over all neighbours, of rows fitted to and of held-out identities. \
-         {WIDTH} outputs each, {SAMPLED} sampled\nneighbours, {ROWS} rows in an epoch, fitted in {}. \
+        "loss: mean squared error against s_nbr over all neighbours, of rows fitted to and of held-out identities.\n\
+         {WIDTH} outputs each, {SAMPLED} sampled neighbours, {ROWS} rows in an epoch, fitted in {}.\n\
          Candidates from the graph as it is; tau chosen by the BCubed F of held-out identities.",
         fitting.join(", ")
     )];

@@ -74,7 +74,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             lines.push(Line {
                 name: method.name.to_owned(),
                 colour: method.colour,
-                dashed: false,
+                // Where GCN-E is asked about few rows its line covers that of GCN-V; both are to be seen.
+                dashed: method.colour == palette::GCN_VE,
                 points: taus.iter().zip(&curve).map(|(&tau, f)| (f64::from(tau), f[at])).collect(),
                 ring: Some((f64::from(method.chosen), ring[at])),
             });
@@ -84,10 +85,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let charts = [chart("Pairwise F, percent", pairwise), chart("BCubed F, percent", bcubed)];
     let picture = draw_lines(&charts, "the tau that was chosen on training identities");
     let notes = [
-        format!("At the tau that was chosen on training identities: {}.", at_chosen.join("; ")),
+        format!("At the tau that was chosen on training identities:\n{}.", at_chosen.join(";\n")),
         format!(
-            "Chosen by BCubed F: of the training part for the density tree, of held-out identities for the others, and rho \
-             {rho:.1} with it.\nGCN-V {:.1} s, GCN-E {fitting:.1} s to fit; {}.",
+            "Chosen by BCubed F: of the training part for the density tree, of held-out identities for the others,\n\
+             and rho {rho:.1} with it. GCN-V {:.1} s, GCN-E {fitting:.1} s to fit; {}.",
             vertices.seconds[0],
             vertices.describe_graph()
         ),

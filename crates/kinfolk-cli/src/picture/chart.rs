@@ -174,11 +174,13 @@ fn start(width: f64, height: f64) -> String {
     )
 }
 
+/// Text with a white edge, readable over lines.
 fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {
     let content = content.replace('&', "&amp;").replace('<', "&lt;");
     let _ = writeln!(
         svg,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"#222\">{content}</text>"
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"#222\" stroke=\"white\" stroke-width=\"3\" \
+         paint-order=\"stroke\">{content}</text>"
     );
 }
 
