@@ -226,7 +226,7 @@ mod tests {
         let of = |values: &[f64]| tick_labels(&ticks(values.iter().copied()));
         assert_eq!(of(&[0.0, 0.95]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(of(&[41.0, 88.0]), ["40", "50", "60", "70", "80", "90"]);
-        assert_eq!(of(&[7.0, 7.0]).len(), 6);
+        assert_eq!(of(&[7.0, 7.0]).len(), 7);
     }
 
     #[test]
