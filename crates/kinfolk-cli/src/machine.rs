@@ -34,3 +34,10 @@ fn usage() -> libc::rusage {
         usage.assume_init()
     }
 }
+
+/// What the system calls the processor; its architecture where it says nothing.
+pub fn processor() -> String {
+    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or(std::env::consts::ARCH, |(_, name)| name.trim()).to_owned()
+}

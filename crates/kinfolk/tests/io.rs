@@ -445,7 +445,8 @@ fn zero_row() {
 fn raw_file_without_columns() {
     assert_eq!(
         complaint("a.bin", &f32_bytes(&MATRIX)),
-        "a.bin: expected the number of columns to be given (--dim): a raw file does not say, found none"
+        "a.bin: expected the number of columns to be given (--dim), or features/NAME.bin with labels/NAME.meta beside \
+         it: a raw file does not say, found none"
     );
 }
 

@@ -1,8 +1,14 @@
 //! `kinfolk bench`: the measurements behind every figure that the project claims.
 
+mod ablation;
 mod aggregate;
+mod confidence_designs;
 mod knn;
+mod layers;
+mod m;
 mod metrics;
+mod rho;
+mod tau;
 
 use crate::failure::Failure;
 use crate::machine;
@@ -27,6 +33,16 @@ enum Name {
     Aggregate(aggregate::Arguments),
     /// Scores of 5.2 million labels
     Metrics,
+    /// What makes a row confident: label-free designs, those that GCN-V learns, and the true one (Table 3 of the paper)
+    ConfidenceDesigns(ablation::Arguments),
+    /// The share of rows whose parents GCN-E chooses, from none to all
+    Rho(ablation::Arguments),
+    /// Links of each row: 1, 2, 3, and -1, where GCN-E chooses among all neighbours
+    M(ablation::Arguments),
+    /// Where links are cut, for the density tree, GCN-V and GCN-V+E
+    Tau(ablation::Arguments),
+    /// Graph convolutions of GCN-V: 1, 2, 3
+    Layers(ablation::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -34,6 +50,11 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Name::Knn(a) => knn::run(a),
         Name::Aggregate(a) => aggregate::run(a),
         Name::Metrics => metrics::run(),
+        Name::ConfidenceDesigns(a) => confidence_designs::run(a),
+        Name::Rho(a) => rho::run(a),
+        Name::M(a) => m::run(a),
+        Name::Tau(a) => tau::run(a),
+        Name::Layers(a) => layers::run(a),
     }
 }
 

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 /// Where the embeddings are.
 #[derive(Args, Clone)]
 pub struct Features {
-    /// Embeddings, one row each: .npy, .npz, .bin (with --dim) or .parquet
+    /// Embeddings, one row each: .npy, .npz, .parquet or .bin (with --dim, unless it is DATA/features/NAME.bin and there
+    /// is DATA/labels/NAME.meta, the published layout)
     pub features: PathBuf,
-    /// Columns of a .bin file
+    /// Columns of a .bin file; in the published layout they follow from the number of labels
     #[arg(long, value_name = "D")]
     pub dim: Option<usize>,
     /// Array of a .npz file or column of a .parquet file; the first if not given
@@ -102,6 +103,9 @@ impl LinkCount {
 
 /// Makes the directory that results go to, and those above it.
 pub fn make_directory(directory: &Path) -> Result<(), Failure> {
+    if directory.exists() && !directory.is_dir() {
+        return Err(kinfolk::Error::format(directory, "a directory to write to", "a file").into());
+    }
     std::fs::create_dir_all(directory).map_err(|e| kinfolk::Error::io(directory, e).into())
 }
 

@@ -53,7 +53,7 @@ pub struct Arguments {
     #[arg(long, value_name = "L", default_value_t = 1)]
     layers: usize,
     /// The confidence that GCN-V learns
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Design::SNbr)]
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Design::Neighbours)]
     target: Design,
     /// What GCN-E makes small
     #[arg(long, value_name = "NAME", value_enum, default_value_t = EdgeLoss::Squares)]
@@ -85,11 +85,14 @@ enum Method {
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
 enum Design {
     /// Neighbours of the same identity less the others (Eq. 1 of the paper)
-    SNbr,
+    #[value(name = "s-nbr")]
+    Neighbours,
     /// Mean similarity to the same identity
-    SAvg,
+    #[value(name = "s-avg")]
+    Average,
     /// Similarity to the identity's centre
-    SCenter,
+    #[value(name = "s-center")]
+    Centre,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -213,9 +216,9 @@ fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<
     let (v, e) = (GcnVParams::default(), GcnEParams::default());
     let gcn_v = GcnVParams {
         target: match arguments.target {
-            Design::SNbr => Target::Neighbours,
-            Design::SAvg => Target::Average,
-            Design::SCenter => Target::Centre,
+            Design::Neighbours => Target::Neighbours,
+            Design::Average => Target::Average,
+            Design::Centre => Target::Centre,
         },
         convolutions: vec![v.convolutions[0]; arguments.layers],
         fit: FitParams { epochs: arguments.epochs, ..fit(v.fit.clone()) },

@@ -1,8 +1,11 @@
-//! Pictures of a clustering: a map of the rows, each cluster in its colour.
+//! Pictures: a map of the rows, each cluster in its colour, and charts of what was measured.
 
+mod chart;
 mod layout;
+pub mod palette;
 mod svg;
 
+pub use chart::{Bars, Line, LineChart, draw_bars, draw_lines};
 pub use svg::{Panel, draw};
 
 use kinfolk::KnnGraph;

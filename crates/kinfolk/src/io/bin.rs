@@ -1,5 +1,5 @@
 //! `.bin`: float32 values, little-endian, row after row, and nothing else, as in the published face data
-//! sets. The number of columns has to be told.
+//! sets. The number of columns has to be told, or to follow from the labels (see `layout`).
 
 use super::array::{Block, UnitRows};
 use super::element::Element;
@@ -8,7 +8,8 @@ use crate::{Error, Result};
 /// The rows of `dim` columns in a whole file.
 pub(crate) fn unit_rows<'a>(bytes: &'a [u8], dim: Option<usize>, place: &str) -> Result<UnitRows<'a>> {
     let Some(dim) = dim else {
-        let expected = "the number of columns to be given (--dim): a raw file does not say";
+        let expected = "the number of columns to be given (--dim), or features/NAME.bin with labels/NAME.meta \
+                        beside it: a raw file does not say";
         return Err(Error::format(place, expected, "none"));
     };
     let element = Element::F32_LITTLE;

@@ -13,6 +13,7 @@ mod bin;
 mod element;
 mod graph_file;
 mod labels;
+mod layout;
 mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
@@ -33,7 +34,8 @@ use std::path::Path;
 /// What a file of embeddings does not say itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Number of columns of a raw `.bin` file.
+    /// Number of columns of a raw `.bin` file. Not needed for `features/NAME.bin` beside `labels/NAME.meta` (or `.npy`,
+    /// `.txt`), the published layout: there it follows from the number of labels.
     pub dim: Option<usize>,
     /// The array of a `.npz` file or the column of a `.parquet` file; the first one if none is named.
     pub array: Option<String>,
@@ -71,7 +73,12 @@ impl EmbeddingFormat {
 /// ([`Embeddings::is_mapped`]); any other is converted in parallel into one buffer.
 pub fn read_embeddings(path: &Path, options: &ReadOptions) -> Result<Embeddings> {
     let format = EmbeddingFormat::of(path)?;
-    parse_embeddings(Bytes::from_owner(map_file(path)?), format, options, &path.display().to_string())
+    let bytes = Bytes::from_owner(map_file(path)?);
+    let mut options = options.clone();
+    if format == EmbeddingFormat::Bin && options.dim.is_none() {
+        options.dim = layout::columns(path, bytes.len())?;
+    }
+    parse_embeddings(bytes, format, &options, &path.display().to_string())
 }
 
 /// Reads embeddings from the bytes of a file; `place` names it in errors.
