@@ -8,7 +8,7 @@
 use crate::tensors::{self, Tensor, Tensors};
 use crate::{Among, GraphNetwork, Linear};
 use kinfolk::io::AtomicFile;
-use kinfolk::{Error, Result};
+use kinfolk::{DEFAULT_RADIUS, Error, Result};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -34,6 +34,8 @@ pub struct ModelConfig {
     pub tau_v: f32,
     /// The share of the density u_weight in the confidence of a vertex; that of GCN-V is the rest. Ranks are averaged.
     pub density: f32,
+    /// The radius of that density.
+    pub radius: f32,
     /// The share of vertices, by descending confidence, whose parents GCN-E chooses.
     pub rho: f32,
     /// Links of each vertex to candidates: 1 makes trees, more make directed acyclic graphs.
@@ -52,6 +54,7 @@ impl Default for ModelConfig {
             tau: 0.8,
             tau_v: 0.8,
             density: 0.0,
+            radius: DEFAULT_RADIUS,
             rho: 0.1,
             m: 1,
             among: Among::MoreConfident,
@@ -78,6 +81,9 @@ impl ModelConfig {
             if !(0.0..=1.0).contains(&share) {
                 return wrong(name, "a share from 0 to 1", share.to_string());
             }
+        }
+        if !(self.radius > 0.0 && self.radius <= 2.0) {
+            return wrong("--radius", "above 0, at most 2", self.radius.to_string());
         }
         Ok(())
     }
@@ -254,6 +260,7 @@ fn describe_config(config: &ModelConfig) -> Value {
         "tau": config.tau,
         "tau_v": config.tau_v,
         "density": config.density,
+        "radius": config.radius,
         "rho": config.rho,
         "m": config.m,
         "all_neighbours": config.among == Among::AllNeighbours,
@@ -293,6 +300,7 @@ fn parse_config(metadata: &Value, place: &str) -> Result<ModelConfig> {
         tau: number("tau")?,
         tau_v: number(if first { "tau" } else { "tau_v" })?,
         density: if first { 0.0 } else { number("density")? },
+        radius: if first { DEFAULT_RADIUS } else { number("radius")? },
         rho: number("rho")?,
         m: count("m")?,
         among: match !first && truth("all_neighbours")? {

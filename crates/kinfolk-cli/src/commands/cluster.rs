@@ -248,6 +248,7 @@ fn with_model(
         tau: arguments.tau.unwrap_or(usual.tau),
         tau_v: arguments.tau.unwrap_or(usual.tau_v),
         density: arguments.density.unwrap_or(usual.density),
+        radius: usual.radius,
         rho: arguments.rho.unwrap_or(usual.rho),
         m: arguments.links.m(usual.m)?,
         among: arguments.links.among(usual.among),
@@ -258,7 +259,7 @@ fn with_model(
     let found = kinfolk_nn::cluster(embeddings, graph, &model, &params, &Bars::default())?;
     let config = &params.config;
     let mut parameters = json!({
-        "model": path, "rebuild": config.rebuild, "density": config.density, "m": config.m,
+        "model": path, "rebuild": config.rebuild, "density": config.density, "radius": config.radius, "m": config.m,
         "all_neighbours": config.among == Among::AllNeighbours,
     });
     if method == Method::GcnVe {

@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Passes of GCN-V over the rows
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
-    /// Rows, or candidate sets, in one step of training [default: 64, up to 256 where there are many rows]
+    /// Rows, or candidate sets, in one step of training [default: 64; of rows up to 256 where there are many]
     #[arg(long, value_name = "ROWS")]
     batch: Option<usize>,
     /// Learning rate at the start
@@ -186,10 +186,11 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         print_tables(&trained);
         let config = &trained.model.config;
         println!(
-            "\ntau {:.2}, rho {:.1}, density {:.2}, {}, {:.1} s -> {}",
+            "\ntau {:.2}, rho {:.1}, density {:.2} (radius {:.1}), {}, {:.1} s -> {}",
             config.tau,
             config.rho,
             config.density,
+            config.radius,
             if config.rebuild { "rebuilt graph" } else { "graph as it is" },
             start.elapsed().as_secs_f64(),
             arguments.output.display()
@@ -202,10 +203,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<TrainParams, Failure> {
     let mut knn = arguments.neighbours.params(rows);
     knn.k = graph_k.unwrap_or(knn.k);
-    // Many steps for a small set; for a large one fewer, whose products are faster.
-    let large = (rows / 800).next_power_of_two().clamp(64, 256);
     let fit = |usual: FitParams| FitParams {
-        batch: arguments.batch.unwrap_or(large),
+        batch: arguments.batch.unwrap_or(usual.batch),
         learning_rate: arguments.learning_rate,
         validation: arguments.validation,
         compute: arguments.device.compute(),
@@ -221,7 +220,12 @@ fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<
             Design::Centre => Target::Centre,
         },
         convolutions: vec![v.convolutions[0]; arguments.layers],
-        fit: FitParams { epochs: arguments.epochs, ..fit(v.fit.clone()) },
+        // Many steps for a small set; for a large one fewer, whose products are faster.
+        fit: FitParams {
+            epochs: arguments.epochs,
+            batch: arguments.batch.unwrap_or((rows / 800).next_power_of_two().clamp(64, 256)),
+            ..fit(v.fit.clone())
+        },
         ..v
     };
     if arguments.links.m(1)? != 1 {
@@ -290,7 +294,7 @@ fn as_json(arguments: &Arguments, trained: &TrainedModel, seconds: f64) -> Value
         "gcn_e": trained.gcn_e.as_ref().map(history),
         "config": {
             "k": config.k, "k_rebuild": config.k_rebuild, "tau": config.tau, "tau_v": config.tau_v,
-            "density": config.density, "rho": config.rho, "m": config.m, "rebuild": config.rebuild,
+            "density": config.density, "radius": config.radius, "rho": config.rho, "m": config.m, "rebuild": config.rebuild,
         },
         "seconds": seconds,
     })

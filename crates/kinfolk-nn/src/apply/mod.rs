@@ -14,8 +14,8 @@ pub use vertex::{VertexEstimate, vertex_confidence};
 
 use crate::{Model, ModelConfig};
 use kinfolk::{
-    Adjacency, Clustering, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Progress,
-    Result, average_ranks, u_weight,
+    Adjacency, Clustering, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Progress, Result,
+    average_ranks, u_weight,
 };
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ pub fn cluster(
     let (confidence, f_l) = timings.time("confidence", || {
         let VertexEstimate { confidence, embeddings: f_l } =
             vertex_confidence(&model.gcn_v, embeddings, &adjacency, config.rebuild, progress)?;
-        Ok::<_, Error>((mixed_confidence(&confidence, &graph, config.density)?, f_l))
+        Ok::<_, Error>((mixed_confidence(&confidence, &graph, config.density, config.radius)?, f_l))
     })?;
     let mut rebuilt = None;
     let (features, graph, adjacency) = match config.rebuild {
@@ -127,11 +127,16 @@ pub fn cluster(
 }
 
 /// The confidence of GCN-V with a share of density, by rank; as it is when the share is 0.
-pub(crate) fn mixed_confidence(confidence: &[f32], graph: &KnnGraph, density: f32) -> Result<Vec<f32>> {
+pub(crate) fn mixed_confidence(
+    confidence: &[f32],
+    graph: &KnnGraph,
+    density: f32,
+    radius: f32,
+) -> Result<Vec<f32>> {
     if density == 0.0 {
         return Ok(confidence.to_vec());
     }
-    average_ranks(&[(confidence, 1.0 - density), (&u_weight(graph, DEFAULT_RADIUS)?, density)])
+    average_ranks(&[(confidence, 1.0 - density), (&u_weight(graph, radius)?, density)])
 }
 
 /// F_L as the rows of a new graph. A row of zeros, which has no direction, is made unlike all others: none of F_L is

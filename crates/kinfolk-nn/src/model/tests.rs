@@ -9,6 +9,7 @@ fn model() -> Model {
         tau: 0.7,
         tau_v: 0.6,
         density: 0.25,
+        radius: 0.5,
         rho: 0.25,
         m: 3,
         among: Among::AllNeighbours,
@@ -56,7 +57,13 @@ fn a_newer_format_is_refused() {
 #[test]
 fn what_an_older_format_lacks_has_a_default() {
     let old = Model::parse(&edited(r#"\"version\":2"#, r#"\"version\":1"#), "m").unwrap();
-    let config = ModelConfig { tau_v: 0.7, density: 0.0, among: Among::MoreConfident, ..model().config };
+    let config = ModelConfig {
+        tau_v: 0.7,
+        density: 0.0,
+        radius: DEFAULT_RADIUS,
+        among: Among::MoreConfident,
+        ..model().config
+    };
     assert_eq!(old, Model { config, ..model() });
 }
 

@@ -21,7 +21,8 @@ use crate::{
     vertex_confidence,
 };
 use kinfolk::{
-    Adjacency, Embeddings, Error, KnnGraph, KnnParams, Links, Progress, Result, knn_graph, nearest_candidates,
+    Adjacency, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, Links, Progress, Result, knn_graph,
+    nearest_candidates, u_weight,
 };
 
 /// Shares of the vertices that GCN-E may choose the parents of.
@@ -29,6 +30,9 @@ const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
 
 /// Shares of density that a confidence may have.
 const DENSITIES: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// Radii that density may have.
+const RADII: [f32; 9] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// What GCN-E must add to the F of held-out rows to be used: less is noise.
 const GAIN: f64 = 0.0005;
@@ -131,13 +135,20 @@ pub fn train(
         None => (None, None),
     };
     let adjacency = Adjacency::from_knn(graph, params.gcn_v.th_sim)?;
-    let training =
-        Training { embeddings, graph, adjacency, judge: Judge::new(labels, held_out), params, progress };
+    let training = Training {
+        embeddings,
+        labels,
+        graph,
+        adjacency,
+        judge: Judge::new(labels, held_out),
+        params,
+        progress,
+    };
     let gcn_v = match resumed_v {
         Some(Ok(trained)) => trained,
         other => {
             let state = other.and_then(|state| state.err());
-            training.gcn_v(labels, state, &mut |model, state| {
+            training.gcn_v(state, &mut |model, state| {
                 let (state, conditions) = (state.clone(), conditions.clone());
                 save(&Unfinished { model, gcn_v: None, state, conditions })
             })?
@@ -148,7 +159,7 @@ pub fn train(
     if let Some(params) = &params.gcn_e {
         let adjacency = Adjacency::from_knn(&stage.graph, params.th_sim)?;
         let model = stage.model(&gcn_v.network, None);
-        let trained = training.gcn_e(labels, params, &stage, &adjacency, resumed_e, &mut |state| {
+        let trained = training.gcn_e(params, &stage, &adjacency, resumed_e, &mut |state| {
             let (state, conditions) = (state.clone(), conditions.clone());
             save(&Unfinished { model: model.clone(), gcn_v: Some(gcn_v.clone()), state, conditions })
         })?;
@@ -162,6 +173,7 @@ pub fn train(
 /// What all steps of training share.
 struct Training<'a> {
     embeddings: &'a Embeddings,
+    labels: &'a [i64],
     graph: &'a KnnGraph,
     adjacency: Adjacency,
     judge: Judge,
@@ -175,6 +187,8 @@ struct Stage {
     features: Embeddings,
     graph: KnnGraph,
     confidence: Vec<f32>,
+    /// Of density.
+    radius: f32,
     among: Among,
     choices: Vec<Choice>,
     /// The best choice without GCN-E, and the best of all.
@@ -192,6 +206,7 @@ impl Stage {
             tau: best.tau,
             tau_v: without.tau,
             density: without.density,
+            radius: self.radius,
             rho: best.rho,
             m: 1,
             among: self.among,
@@ -204,7 +219,6 @@ impl Stage {
 impl Training<'_> {
     fn gcn_v(
         &self,
-        labels: &[i64],
         resumed: Option<FitState>,
         save: &mut dyn FnMut(Model, &FitState) -> Result<()>,
     ) -> Result<Trained> {
@@ -223,7 +237,7 @@ impl Training<'_> {
         };
         let course = Course { resumed, after_epoch: &mut after_epoch, progress: self.progress };
         let (graph, adjacency) = (self.graph, &self.adjacency);
-        fit_gcn_v(self.embeddings, labels, graph, adjacency, &self.params.gcn_v, course)
+        fit_gcn_v(self.embeddings, self.labels, graph, adjacency, &self.params.gcn_v, course)
     }
 
     /// The confidence of every vertex, and F_L if it is wanted.
@@ -238,10 +252,11 @@ impl Training<'_> {
         let features = rebuilt_features(f_l, gcn_v.width())?;
         let knn = KnnParams { k: self.params.k_rebuild, ..self.params.knn.clone() };
         let (rebuilt, _) = knn_graph(&features, &knn, self.progress)?;
+        let radius = self.choose_radius()?;
         let mut choices = Vec::new();
         for (rebuild, graph) in [(true, &rebuilt), (false, self.graph)] {
             for density in DENSITIES {
-                let mixed = mixed_confidence(&confidence, self.graph, density)?;
+                let mixed = mixed_confidence(&confidence, self.graph, density, radius)?;
                 choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?));
             }
         }
@@ -251,14 +266,27 @@ impl Training<'_> {
             true => (features, rebuilt),
             false => (self.embeddings.clone(), self.graph.clone()),
         };
-        let confidence = mixed_confidence(&confidence, self.graph, best.density)?;
+        let confidence = mixed_confidence(&confidence, self.graph, best.density, radius)?;
         let among = Among::default();
-        Ok(Stage { features, graph, confidence, among, choices, best: [best; 2], k })
+        Ok(Stage { features, graph, confidence, radius, among, choices, best: [best; 2], k })
+    }
+
+    /// The radius of density. Nothing about density is fitted, so all rows can judge it, which are many more.
+    fn choose_radius(&self) -> Result<f32> {
+        let judge = Judge::new(self.labels, (0..self.labels.len() as u32).collect());
+        let mut best = (DEFAULT_RADIUS, 0.0);
+        for radius in RADII {
+            let links = nearest_candidates(self.graph, &u_weight(self.graph, radius)?, 1)?;
+            let (_, f) = judge.best_tau(&links);
+            if f > best.1 {
+                best = (radius, f);
+            }
+        }
+        Ok(best.0)
     }
 
     fn gcn_e(
         &self,
-        labels: &[i64],
         params: &GcnEParams,
         stage: &Stage,
         adjacency: &Adjacency,
@@ -277,7 +305,7 @@ impl Training<'_> {
             save(state)
         };
         let course = Course { resumed, after_epoch: &mut after_epoch, progress: self.progress };
-        fit_gcn_e(features, labels, graph, adjacency, confidence, params, course)
+        fit_gcn_e(features, self.labels, graph, adjacency, confidence, params, course)
     }
 
     fn connectivity(
