@@ -58,7 +58,8 @@ pub struct NetworkClustering {
 
 /// Clusters embeddings with a model, on `graph` if there is one.
 ///
-/// A graph with more neighbours than the model wants is cut to what it wants; one with fewer is refused.
+/// A graph with more neighbours than the model wants is cut to what it wants; one with fewer is refused, unless it is
+/// only one: the published layout counts a row as its own first neighbour.
 pub fn cluster(
     embeddings: &Embeddings,
     graph: Option<&KnnGraph>,
@@ -160,7 +161,7 @@ fn fit(graph: &KnnGraph, n: usize, k: usize) -> Result<Cow<'_, KnnGraph>> {
         return length("vertices (one per embedding)", n, graph.len());
     }
     match graph.k() {
-        found if found < k => length("neighbours, as the model wants (-k sets another number)", k, found),
+        found if found + 1 < k => length("neighbours, as the model wants (-k sets another number)", k, found),
         found if found > k => Ok(Cow::Owned(graph.nearest(k)?)),
         _ => Ok(Cow::Borrowed(graph)),
     }

@@ -29,13 +29,13 @@ use kinfolk::{
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
 
 /// Shares of density that a confidence may have.
-const DENSITIES: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+const DENSITIES: [f32; 5] = [1.0, 0.75, 0.5, 0.25, 0.0];
 
 /// Radii that density may have.
 const RADII: [f32; 9] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// What GCN-E must add to the F of held-out rows to be used: less is noise.
-const GAIN: f64 = 0.0005;
+/// What a less simple choice must add to the F of held-out rows: less is noise.
+const GAIN: f64 = 0.001;
 
 /// Parameters of [`train`].
 #[derive(Debug, Clone, PartialEq)]
@@ -254,7 +254,7 @@ impl Training<'_> {
         let (rebuilt, _) = knn_graph(&features, &knn, self.progress)?;
         let radius = self.choose_radius()?;
         let mut choices = Vec::new();
-        for (rebuild, graph) in [(true, &rebuilt), (false, self.graph)] {
+        for (rebuild, graph) in [(false, self.graph), (true, &rebuilt)] {
             for density in DENSITIES {
                 let mixed = mixed_confidence(&confidence, self.graph, density, radius)?;
                 choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?));
@@ -352,7 +352,9 @@ impl Training<'_> {
     }
 }
 
-/// The first of equals: what was tried first is the simplest.
+/// The first that is as good as the best, but for noise: what was tried first is the simplest, and density, of which nothing
+/// is fitted, is simpler than a network.
 fn best_of(choices: &[Choice]) -> Choice {
-    choices.iter().fold(choices[0], |best, choice| if choice.f > best.f { *choice } else { best })
+    let best = choices.iter().fold(0.0, |best: f64, choice| best.max(choice.f));
+    *choices.iter().find(|choice| choice.f >= best - GAIN).unwrap_or(&choices[0])
 }
