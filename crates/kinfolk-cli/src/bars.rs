@@ -16,8 +16,9 @@ impl Bars {
 
 impl Progress for Bars {
     fn begin(&self, stage: &str, total: u64) {
-        let bar = ProgressBar::new(total).with_message(stage.to_owned());
-        if let Ok(style) = ProgressStyle::with_template("{msg:20} {wide_bar} {percent:>3}% {eta:>4}") {
+        let bar = ProgressBar::new(total).with_prefix(stage.to_owned());
+        if let Ok(style) = ProgressStyle::with_template("{prefix:20} {wide_bar} {percent:>3}% {eta:>4} {msg}")
+        {
             bar.set_style(style);
         }
         if let Some(before) = self.current().replace(bar) {
@@ -28,6 +29,12 @@ impl Progress for Bars {
     fn advance(&self, steps: u64) {
         if let Some(bar) = &*self.current() {
             bar.inc(steps);
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if let Some(bar) = &*self.current() {
+            bar.set_message(text.to_owned());
         }
     }
 }

@@ -11,9 +11,19 @@ pub fn cpu_time() -> Duration {
 
 /// The most memory this process has held, in bytes.
 pub fn peak_memory() -> u64 {
+    // On Linux `getrusage` counts what the process was before it became this program, too.
+    if let Some(kilobytes) = std::fs::read_to_string("/proc/self/status").ok().and_then(|s| high_water(&s)) {
+        return kilobytes * 1024;
+    }
     // Linux counts in KB, macOS in bytes.
     let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
     usage().ru_maxrss as u64 * unit
+}
+
+/// `VmHWM` in KB.
+fn high_water(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 fn usage() -> libc::rusage {

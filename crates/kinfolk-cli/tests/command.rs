@@ -233,6 +233,49 @@ fn a_trained_model_needs_no_thresholds() {
 }
 
 #[test]
+fn interrupted_training_leaves_a_model_and_goes_on() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "16", "--dim", "16", "--split", "0.5"]);
+    let training = |model: &'static str| {
+        let mut all = vec!["train", "set/train_features.npy", "set/train_labels.npy", "-o", model];
+        all.extend(["-k", "10", "--method", "gcn-v", "--epochs", "40", "--batch", "16"]);
+        all
+    };
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kinfolk"))
+        .args(training("m.safetensors"))
+        .current_dir(here)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let model = here.join("m.safetensors");
+    while !model.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "training ended without a model");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("interrupted after epoch "), "{message}");
+    assert!(message.contains("of GCN-V; m.safetensors can be used as it is"), "{message}");
+
+    succeeds(here, &["cluster", "set/test_features.npy", "--model", "m.safetensors", "-o", "out"]);
+    let mut resume = training("m.safetensors");
+    resume.push("--resume");
+    let mut other = resume.clone();
+    other.extend(["--seed", "3"]);
+    let run = kinfolk(here, &other);
+    assert!(run.stderr().starts_with("error: training to resume (parameters of GCN-V): expected "));
+    succeeds(here, &resume);
+    succeeds(here, &training("whole.safetensors"));
+    assert_eq!(fs::read(&model).unwrap(), fs::read(here.join("whole.safetensors")).unwrap());
+    let run = kinfolk(here, &resume);
+    let finished = "expected a model whose training was interrupted, found one whose training is finished";
+    assert_eq!(run.stderr(), format!("error: m.safetensors: {finished}\n"));
+}
+
+#[test]
 fn training_refuses_labels_of_another_set() {
     let directory = TempDir::new().unwrap();
     four_rows(directory.path());

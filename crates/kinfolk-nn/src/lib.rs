@@ -22,14 +22,14 @@ mod training;
 mod weights;
 
 pub use apply::{
-    ApplyParams, Connectivity, NetworkClustering, VertexEstimate, cluster, connected_candidates,
-    edge_connectivity, vertex_confidence,
+    Among, ApplyParams, Asked, Connectivity, NetworkClustering, VertexEstimate, cluster,
+    connected_candidates, edge_connectivity, vertex_confidence,
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use model::{Model, ModelConfig};
 #[cfg(feature = "training")]
 pub use training::{
-    Choice, Epoch, FitParams, GcnEParams, GcnVParams, Target, TrainParams, Trained, TrainedModel, train,
-    train_gcn_e, train_gcn_v,
+    Choice, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained,
+    TrainedModel, Unfinished, train, train_gcn_e, train_gcn_v,
 };
 pub use weights::{GraphNetwork, Linear};

@@ -2,20 +2,21 @@
 //!
 //! Tensors are named `gcn_v.conv1.weight`, `gcn_e.classifier.0.bias` ... (see `tensors.rs`), all float32. The
 //! metadata has one key, `kinfolk`, whose value is JSON: the version of the format, then the configuration.
-//! A reader refuses a version above its own; what an older version lacks has a default.
+//! A reader refuses a version above its own; what an older version lacks has a default. Training that is not finished
+//! adds tensors that begin with `training.` and a JSON key of that name; a model with them can be applied like any other.
 
 use crate::tensors::{self, Tensor, Tensors};
-use crate::{GraphNetwork, Linear};
+use crate::{Among, GraphNetwork, Linear};
 use kinfolk::io::AtomicFile;
 use kinfolk::{Error, Result};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
 /// The version this program writes, and the newest it reads.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The key of the metadata.
 const KEY: &str = "kinfolk";
@@ -29,17 +30,33 @@ pub struct ModelConfig {
     pub k_rebuild: usize,
     /// Links of at most this similarity are cut.
     pub tau: f32,
+    /// The same when GCN-V is applied without GCN-E.
+    pub tau_v: f32,
+    /// The share of the density u_weight in the confidence of a vertex; that of GCN-V is the rest. Ranks are averaged.
+    pub density: f32,
     /// The share of vertices, by descending confidence, whose parents GCN-E chooses.
     pub rho: f32,
     /// Links of each vertex to candidates: 1 makes trees, more make directed acyclic graphs.
     pub m: usize,
+    /// Which neighbours GCN-E chooses from.
+    pub among: Among,
     /// Whether candidates are looked for among the neighbours by F_L rather than by the input.
     pub rebuild: bool,
 }
 
 impl Default for ModelConfig {
     fn default() -> Self {
-        ModelConfig { k: 80, k_rebuild: 80, tau: 0.8, rho: 0.1, m: 1, rebuild: true }
+        ModelConfig {
+            k: 80,
+            k_rebuild: 80,
+            tau: 0.8,
+            tau_v: 0.8,
+            density: 0.0,
+            rho: 0.1,
+            m: 1,
+            among: Among::MoreConfident,
+            rebuild: true,
+        }
     }
 }
 
@@ -52,11 +69,15 @@ impl ModelConfig {
                 return wrong(name, "at least 1", "0".to_owned());
             }
         }
-        if !(-1.0..=1.0).contains(&self.tau) {
-            return wrong("--tau", "a similarity from -1 to 1", self.tau.to_string());
+        for tau in [self.tau, self.tau_v] {
+            if !(-1.0..=1.0).contains(&tau) {
+                return wrong("--tau", "a similarity from -1 to 1", tau.to_string());
+            }
         }
-        if !(0.0..=1.0).contains(&self.rho) {
-            return wrong("--rho", "a share from 0 to 1", self.rho.to_string());
+        for (name, share) in [("--rho", self.rho), ("--density", self.density)] {
+            if !(0.0..=1.0).contains(&share) {
+                return wrong(name, "a share from 0 to 1", share.to_string());
+            }
         }
         Ok(())
     }
@@ -111,35 +132,16 @@ impl Model {
 
     /// Reads a model from the bytes of a file; `place` names it in errors.
     pub fn parse(bytes: &[u8], place: &str) -> Result<Self> {
-        let damaged = |found: String| Error::format(place, "a kinfolk model (.safetensors)", found);
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(e.to_string()))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))?;
-        let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
-        let metadata =
-            metadata.ok_or_else(|| damaged("a .safetensors file that kinfolk did not write".to_owned()))?;
-        let metadata: Value = serde_json::from_str(metadata).map_err(|e| damaged(e.to_string()))?;
-        let config = parse_config(&metadata, place)?;
-
-        let (mut gcn_v, mut gcn_e) = (Tensors::new(), Tensors::new());
-        for (name, view) in file.iter() {
-            let (network, key) = match name.split_once('.') {
-                Some(("gcn_v", key)) => (&mut gcn_v, key),
-                Some(("gcn_e", key)) => (&mut gcn_e, key),
-                _ => return Err(damaged(format!("a tensor {name}"))),
-            };
-            if view.dtype() != Dtype::F32 {
-                let found = format!("{:?}", view.dtype());
-                return Err(Error::format(format!("{place} (tensor {name})"), "F32", found));
-            }
-            let (values, _) = view.data().as_chunks::<4>();
-            let data = values.iter().map(|&value| f32::from_le_bytes(value)).collect();
-            network.insert(key.to_owned(), Tensor { shape: view.shape().to_vec(), data });
-        }
-        let gcn_v = tensors::network(gcn_v, &format!("{place} (gcn_v)"))?;
-        let gcn_e = match gcn_e.is_empty() {
-            true => None,
-            false => Some(tensors::network(gcn_e, &format!("{place} (gcn_e)"))?),
+        let mut contents = Contents::parse(bytes, place)?;
+        let config = parse_config(&contents.metadata, place)?;
+        let gcn_v = contents.network("gcn_v", place)?;
+        let gcn_e = match contents.has("gcn_e") {
+            true => Some(contents.network("gcn_e", place)?),
+            false => None,
         };
+        if let Some(name) = contents.tensors.keys().find(|name| !name.starts_with("training.")) {
+            return Err(damaged(place, format!("a tensor {name}")));
+        }
         let model = Model { gcn_v, gcn_e, config };
         model.check(place)?;
         Ok(model)
@@ -148,6 +150,76 @@ impl Model {
     /// Writes a model file, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         self.check(&path.display().to_string())?;
+        self.contents().write(path)
+    }
+
+    pub(crate) fn contents(&self) -> Contents {
+        let mut contents = Contents { tensors: Tensors::new(), metadata: describe_config(&self.config) };
+        contents.add("gcn_v", &self.gcn_v);
+        if let Some(gcn_e) = &self.gcn_e {
+            contents.add("gcn_e", gcn_e);
+        }
+        contents
+    }
+}
+
+/// What is in a model file, before it is known what it means.
+pub(crate) struct Contents {
+    /// By full name.
+    pub(crate) tensors: Tensors,
+    /// The value of [`KEY`].
+    pub(crate) metadata: Value,
+}
+
+impl Contents {
+    pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Self> {
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(place, e.to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| damaged(place, e.to_string()))?;
+        let metadata = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
+        let metadata = metadata
+            .ok_or_else(|| damaged(place, "a .safetensors file that kinfolk did not write".to_owned()))?;
+        let metadata: Value = serde_json::from_str(metadata).map_err(|e| damaged(place, e.to_string()))?;
+        let mut tensors = Tensors::new();
+        for (name, view) in file.iter() {
+            if view.dtype() != Dtype::F32 {
+                let found = format!("{:?}", view.dtype());
+                return Err(Error::format(format!("{place} (tensor {name})"), "F32", found));
+            }
+            let (values, _) = view.data().as_chunks::<4>();
+            let data = values.iter().map(|&value| f32::from_le_bytes(value)).collect();
+            tensors.insert(name.to_owned(), Tensor { shape: view.shape().to_vec(), data });
+        }
+        Ok(Contents { tensors, metadata })
+    }
+
+    /// Whether there are tensors of a network of this name.
+    pub(crate) fn has(&self, prefix: &str) -> bool {
+        self.tensors.keys().any(|name| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.')))
+    }
+
+    /// Takes the network of this name out.
+    pub(crate) fn network(&mut self, prefix: &str, place: &str) -> Result<GraphNetwork> {
+        let mut own = Tensors::new();
+        let start = format!("{prefix}.");
+        self.tensors.retain(|name, tensor| match name.strip_prefix(&start) {
+            Some(key) => {
+                own.insert(key.to_owned(), std::mem::take(tensor));
+                false
+            }
+            None => true,
+        });
+        tensors::network(own, &format!("{place} ({prefix})"))
+    }
+
+    /// Puts a network in under this name.
+    pub(crate) fn add(&mut self, prefix: &str, network: &GraphNetwork) {
+        for (name, tensor) in tensors::tensors(network) {
+            self.tensors.insert(format!("{prefix}.{name}"), tensor);
+        }
+    }
+
+    /// Writes a file, whole or not at all.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let bytes = self.to_bytes(path)?;
         let mut file = AtomicFile::create(path)?;
         file.write_all(&bytes).map_err(|e| Error::io(path, e))?;
@@ -155,21 +227,23 @@ impl Model {
     }
 
     fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
-        let mut bytes = BTreeMap::new();
-        for (prefix, network) in [("gcn_v", Some(&self.gcn_v)), ("gcn_e", self.gcn_e.as_ref())] {
-            for (name, tensor) in network.map(tensors::tensors).into_iter().flatten() {
-                let data: Vec<u8> = tensor.data.iter().flat_map(|value| value.to_le_bytes()).collect();
-                bytes.insert(format!("{prefix}.{name}"), (tensor.shape, data));
-            }
-        }
         let refused = |e: safetensors::SafeTensorError| Error::io(path, std::io::Error::other(e));
+        let data: Vec<Vec<u8>> = self
+            .tensors
+            .values()
+            .map(|tensor| tensor.data.iter().flat_map(|value| value.to_le_bytes()).collect())
+            .collect();
         let mut views = Vec::new();
-        for (name, (shape, data)) in &bytes {
-            views.push((name, TensorView::new(Dtype::F32, shape.clone(), data).map_err(refused)?));
+        for ((name, tensor), data) in self.tensors.iter().zip(&data) {
+            views.push((name, TensorView::new(Dtype::F32, tensor.shape.clone(), data).map_err(refused)?));
         }
-        let metadata = HashMap::from([(KEY.to_owned(), describe_config(&self.config).to_string())]);
+        let metadata = HashMap::from([(KEY.to_owned(), self.metadata.to_string())]);
         safetensors::serialize(views, Some(metadata)).map_err(refused)
     }
+}
+
+fn damaged(place: &str, found: String) -> Error {
+    Error::format(place, "a kinfolk model (.safetensors)", found)
 }
 
 fn describe_config(config: &ModelConfig) -> Value {
@@ -178,8 +252,11 @@ fn describe_config(config: &ModelConfig) -> Value {
         "k": config.k,
         "k_rebuild": config.k_rebuild,
         "tau": config.tau,
+        "tau_v": config.tau_v,
+        "density": config.density,
         "rho": config.rho,
         "m": config.m,
+        "all_neighbours": config.among == Among::AllNeighbours,
         "rebuild": config.rebuild,
     })
 }
@@ -205,17 +282,24 @@ fn parse_config(metadata: &Value, place: &str) -> Result<ModelConfig> {
         let value = metadata[name].as_f64().map(|value| value as f32);
         value.ok_or_else(|| wrong(name, "a number", &metadata[name]))
     };
-    let rebuild = match &metadata["rebuild"] {
-        Value::Bool(rebuild) => *rebuild,
-        other => return Err(wrong("rebuild", "true or false", other)),
+    let truth = |name: &str| match &metadata[name] {
+        Value::Bool(value) => Ok(*value),
+        other => Err(wrong(name, "true or false", other)),
     };
+    let first = version == 1;
     let config = ModelConfig {
         k: count("k")?,
         k_rebuild: count("k_rebuild")?,
         tau: number("tau")?,
+        tau_v: number(if first { "tau" } else { "tau_v" })?,
+        density: if first { 0.0 } else { number("density")? },
         rho: number("rho")?,
         m: count("m")?,
-        rebuild,
+        among: match !first && truth("all_neighbours")? {
+            true => Among::AllNeighbours,
+            false => Among::MoreConfident,
+        },
+        rebuild: truth("rebuild")?,
     };
     // The file is at fault here, not an argument.
     config.check().map_err(|e| Error::format(place, "a usable configuration", e.to_string()))?;

@@ -9,7 +9,7 @@ use kinfolk::{Error, Result};
 use std::collections::BTreeMap;
 
 /// A dense row-major tensor.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Tensor {
     pub shape: Vec<usize>,
     pub data: Vec<f32>,

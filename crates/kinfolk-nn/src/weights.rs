@@ -26,3 +26,24 @@ pub struct GraphNetwork {
     /// Second layer of the head: one output, or two that are logits.
     pub output: Linear,
 }
+
+impl GraphNetwork {
+    /// Whether another network has the same shape.
+    #[cfg(feature = "training")]
+    pub(crate) fn fits(&self, other: &GraphNetwork) -> bool {
+        let shape = |network: &GraphNetwork| {
+            let layers = network.convolutions.iter().chain([&network.hidden, &network.output]);
+            layers.map(|layer| (layer.inputs, layer.outputs)).collect::<Vec<_>>()
+        };
+        shape(self) == shape(other)
+    }
+
+    /// All weights, always in the same order: of each layer its weight and its bias, then the slopes.
+    #[cfg(feature = "training")]
+    pub(crate) fn values_mut(&mut self) -> Vec<&mut Vec<f32>> {
+        let layers = self.convolutions.iter_mut().chain([&mut self.hidden, &mut self.output]);
+        let mut all: Vec<_> = layers.flat_map(|layer| [&mut layer.weight, &mut layer.bias]).collect();
+        all.push(&mut self.slopes);
+        all
+    }
+}

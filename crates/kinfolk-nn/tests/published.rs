@@ -21,7 +21,8 @@ fn the_library_agrees_with_the_published_networks() {
     let Some(directory) = fixture::directory() else { return };
     let expected = fixture::expected(&directory);
     let features = read_embeddings(&directory.join("features.npy"), &ReadOptions::default()).unwrap();
-    let config = ModelConfig { k: 20, k_rebuild: 40, tau: 0.7, rho: 0.2, m: 1, rebuild: true };
+    let config =
+        ModelConfig { k: 20, k_rebuild: 40, tau: 0.7, tau_v: 0.7, rho: 0.2, ..ModelConfig::default() };
     let gcn_v = read_checkpoint(&directory.join("gcn_v.pth")).unwrap();
     let gcn_e = read_checkpoint(&directory.join("gcn_e.pth")).unwrap();
     let model = Model { gcn_v, gcn_e: Some(gcn_e), config };

@@ -85,7 +85,7 @@ pub mod synth;
 #[cfg(test)]
 mod testing;
 
-pub use confidence::{DEFAULT_RADIUS, s_avg, s_center, s_nbr, u_num, u_weight};
+pub use confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
 pub use connectivity::{Links, candidates, nearest_candidates};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};

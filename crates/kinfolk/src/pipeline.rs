@@ -4,8 +4,8 @@
 //! labels and no training; it is what the networks of the paper are measured against.
 
 use crate::{
-    DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Links, Progress, Result, knn_graph,
-    natural_tau, nearest_candidates, s_avg, s_center, s_nbr, u_num, u_weight,
+    DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Links, Progress, Result,
+    average_ranks, knn_graph, natural_tau, nearest_candidates, s_avg, s_center, s_nbr, u_num, u_weight,
 };
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,8 @@ pub enum Confidence<'a> {
 pub struct ClusterParams<'a> {
     /// The graph, unless one is given.
     pub knn: KnnParams,
-    /// The confidence of a vertex.
-    pub confidence: Confidence<'a>,
+    /// The confidence of a vertex; several are averaged by rank, see [`average_ranks`].
+    pub confidence: Vec<Confidence<'a>>,
     /// Links of each vertex to candidates: 1 makes trees, more make directed acyclic graphs.
     pub m: usize,
     /// Links of at most this similarity are cut; `None` reads it off the set, see [`natural_tau`].
@@ -41,7 +41,7 @@ impl Default for ClusterParams<'_> {
     fn default() -> Self {
         ClusterParams {
             knn: KnnParams::default(),
-            confidence: Confidence::UWeight(DEFAULT_RADIUS),
+            confidence: vec![Confidence::UWeight(DEFAULT_RADIUS)],
             m: 1,
             tau: None,
         }
@@ -113,19 +113,30 @@ pub fn cluster(
             &found
         }
     };
-    let confidence = timed("confidence", &mut timings, || match params.confidence {
-        Confidence::UNum(radius) => u_num(graph, radius),
-        Confidence::UWeight(radius) => u_weight(graph, radius),
-        Confidence::SNbr(labels) => s_nbr(graph, labels),
-        Confidence::SAvg(labels) => s_avg(embeddings, labels),
-        Confidence::SCenter(labels) => s_center(embeddings, labels),
-    })?;
+    let confidence = timed("confidence", &mut timings, || confidence(embeddings, graph, &params.confidence))?;
     let links = timed("connectivity", &mut timings, || nearest_candidates(graph, &confidence, params.m))?;
     let (labels, tau) = timed("partition", &mut timings, || {
         let tau = params.tau.unwrap_or_else(|| natural_tau(embeddings, graph, params.knn.seed));
         (links.cut(tau), tau)
     });
     Ok(Clustering { labels, links, tau, knn: report, k: graph.k(), timings })
+}
+
+fn confidence(embeddings: &Embeddings, graph: &KnnGraph, designs: &[Confidence]) -> Result<Vec<f32>> {
+    let one = |design: &Confidence| match *design {
+        Confidence::UNum(radius) => u_num(graph, radius),
+        Confidence::UWeight(radius) => u_weight(graph, radius),
+        Confidence::SNbr(labels) => s_nbr(graph, labels),
+        Confidence::SAvg(labels) => s_avg(embeddings, labels),
+        Confidence::SCenter(labels) => s_center(embeddings, labels),
+    };
+    match designs {
+        [design] => one(design),
+        several => {
+            let all: Vec<Vec<f32>> = several.iter().map(one).collect::<Result<_>>()?;
+            average_ranks(&all.iter().map(|confidence| (&confidence[..], 1.0)).collect::<Vec<_>>())
+        }
+    }
 }
 
 fn timed<T>(stage: &'static str, timings: &mut Vec<(&'static str, Duration)>, run: impl FnOnce() -> T) -> T {

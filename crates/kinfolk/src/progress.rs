@@ -7,6 +7,8 @@ pub trait Progress: Sync {
     fn begin(&self, stage: &str, total: u64);
     /// `steps` more of the current stage are done.
     fn advance(&self, steps: u64);
+    /// Something worth knowing about the current stage, such as the loss of training; it replaces the note before.
+    fn note(&self, _text: &str) {}
 }
 
 impl Progress for () {

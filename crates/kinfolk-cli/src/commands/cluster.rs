@@ -1,6 +1,6 @@
 //! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
 
-use super::{Features, Neighbours, eval, knn, make_directory, write_text};
+use super::{Features, LinkCount, Neighbours, eval, knn, make_directory, write_text};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::{machine, table};
@@ -11,7 +11,7 @@ use kinfolk::{
     ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, Links, Progress,
     cluster,
 };
-use kinfolk_nn::{ApplyParams, Model, ModelConfig};
+use kinfolk_nn::{Among, ApplyParams, Model, ModelConfig};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,13 +50,15 @@ pub struct Arguments {
     /// Cut links of at most this similarity; read off the set if neither given nor in the model
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tau: Option<f32>,
-    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs
-    /// [default: 1]
-    #[arg(short, value_name = "M")]
-    m: Option<usize>,
-    /// What makes a row confident; those that begin with s need --labels and show what is possible at best
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Design::UWeight)]
-    confidence: Design,
+    #[command(flatten)]
+    links: LinkCount,
+    /// Share of density in the confidence of GCN-V
+    #[arg(long, value_name = "SHARE", requires = "model")]
+    density: Option<f32>,
+    /// What makes a row confident, several with commas are averaged by rank; those that begin with s need --labels
+    /// and show what is possible at best
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', default_value = "u-weight")]
+    confidence: Vec<Design>,
     /// Cosine distance within which u-num and u-weight count neighbours
     #[arg(long, value_name = "R", default_value_t = DEFAULT_RADIUS)]
     radius: f32,
@@ -189,18 +191,25 @@ fn by_density(
         let message = format!("--method {}: expected --model with its networks, found none", method.name());
         return Err(Failure::Usage(message));
     }
+    if arguments.links.among(Among::default()) == Among::AllNeighbours {
+        return Err(Failure::Usage("-m -1: expected --model with GCN-E, found none".to_owned()));
+    }
     let params = ClusterParams {
         knn: match graph {
             Some(_) => Default::default(),
             None => arguments.neighbours.params(embeddings.len()),
         },
-        confidence: arguments.confidence.confidence(arguments.radius, truth)?,
-        m: arguments.m.unwrap_or(1),
+        confidence: arguments
+            .confidence
+            .iter()
+            .map(|design| design.confidence(arguments.radius, truth))
+            .collect::<Result<_, _>>()?,
+        m: arguments.links.m(1)?,
         tau: arguments.tau,
     };
     let clustering = cluster(embeddings, graph, &params, &Bars::default())?;
     let parameters = json!({
-        "confidence": name_of(&arguments.confidence),
+        "confidence": arguments.confidence.iter().map(name_of).collect::<Vec<_>>().join(","),
         "radius": arguments.radius,
         "m": params.m,
     });
@@ -237,15 +246,21 @@ fn with_model(
         k: arguments.neighbours.k.unwrap_or(usual.k),
         k_rebuild: arguments.k_rebuild.unwrap_or(usual.k_rebuild),
         tau: arguments.tau.unwrap_or(usual.tau),
+        tau_v: arguments.tau.unwrap_or(usual.tau_v),
+        density: arguments.density.unwrap_or(usual.density),
         rho: arguments.rho.unwrap_or(usual.rho),
-        m: arguments.m.unwrap_or(usual.m),
+        m: arguments.links.m(usual.m)?,
+        among: arguments.links.among(usual.among),
         rebuild: (usual.rebuild || arguments.k_rebuild.is_some()) && !arguments.no_rebuild,
     };
     let knn = arguments.neighbours.params(embeddings.len());
     let params = ApplyParams { config, knn, connectivity: method == Method::GcnVe };
     let found = kinfolk_nn::cluster(embeddings, graph, &model, &params, &Bars::default())?;
     let config = &params.config;
-    let mut parameters = json!({ "model": path, "rebuild": config.rebuild, "m": config.m });
+    let mut parameters = json!({
+        "model": path, "rebuild": config.rebuild, "density": config.density, "m": config.m,
+        "all_neighbours": config.among == Among::AllNeighbours,
+    });
     if method == Method::GcnVe {
         parameters["rho"] = json!(config.rho);
     }

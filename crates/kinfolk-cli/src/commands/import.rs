@@ -42,9 +42,8 @@ struct Settings {
     /// Share of rows, the most confident, whose parents GCN-E chooses [default: 0.1]
     #[arg(long, value_name = "R")]
     rho: Option<f32>,
-    /// Links of each row to rows of higher confidence [default: 1]
-    #[arg(short, value_name = "M")]
-    m: Option<usize>,
+    #[command(flatten)]
+    links: super::LinkCount,
     /// Do not rebuild the graph from the embeddings of GCN-V
     #[arg(long)]
     no_rebuild: bool,
@@ -56,9 +55,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         k: settings.k.unwrap_or(usual.k),
         k_rebuild: settings.k_rebuild.unwrap_or(usual.k_rebuild),
         tau: settings.tau.unwrap_or(usual.tau),
+        tau_v: settings.tau.unwrap_or(usual.tau_v),
         rho: settings.rho.unwrap_or(usual.rho),
-        m: settings.m.unwrap_or(usual.m),
+        m: settings.links.m(usual.m)?,
+        among: settings.links.among(usual.among),
         rebuild: !settings.no_rebuild,
+        ..usual
     };
     config.check()?;
     let gcn_v = read_checkpoint(&arguments.gcn_v)?;

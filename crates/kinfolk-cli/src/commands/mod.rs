@@ -11,6 +11,7 @@ pub mod train;
 use crate::failure::Failure;
 use clap::Args;
 use kinfolk::{Embeddings, KnnParams, Search};
+use kinfolk_nn::Among;
 use std::path::{Path, PathBuf};
 
 /// Where the embeddings are.
@@ -66,6 +67,36 @@ impl Neighbours {
             eprintln!("warning: -k {k}: expected less than the {rows} rows; using {}", rows - 1);
         }
         KnnParams { k, ..params }
+    }
+}
+
+/// How many links a row has, as the paper counts them.
+#[derive(Args, Clone)]
+pub struct LinkCount {
+    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs; -1 lets GCN-E
+    /// choose one among all neighbours [default: 1]
+    #[arg(short, value_name = "M", allow_negative_numbers = true)]
+    m: Option<i64>,
+}
+
+impl LinkCount {
+    /// Links of each row.
+    pub fn m(&self, usual: usize) -> Result<usize, Failure> {
+        match self.m {
+            None => Ok(usual),
+            Some(-1) => Ok(1),
+            Some(m @ 1..) => Ok(m as usize),
+            Some(m) => Err(Failure::Usage(format!("-m: expected 1 or more, or -1, found {m}"))),
+        }
+    }
+
+    /// Where GCN-E chooses from.
+    pub fn among(&self, usual: Among) -> Among {
+        match self.m {
+            None => usual,
+            Some(-1) => Among::AllNeighbours,
+            Some(_) => Among::MoreConfident,
+        }
     }
 }
 

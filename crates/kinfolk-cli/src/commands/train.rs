@@ -1,20 +1,25 @@
 //! `kinfolk train`: from labelled embeddings to a model.
 
-use super::{Features, Neighbours, check_writable};
+use super::{Features, LinkCount, Neighbours, check_writable};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::table;
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
-use kinfolk_nn::{FitParams, GcnEParams, GcnVParams, TrainParams, Trained, TrainedModel, train};
+use kinfolk_nn::{
+    FitParams, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained, TrainedModel, Unfinished, train,
+};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// Train a model on labelled rows, to cluster rows of other identities
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk train train_features.npy train_labels.npy -o model.safetensors
-          kinfolk cluster test_features.npy --model model.safetensors")]
+          kinfolk cluster test_features.npy --model model.safetensors
+
+After every epoch MODEL holds what there is so far: it can be used, and with --resume training goes on from there.")]
 pub struct Arguments {
     #[command(flatten)]
     features: Features,
@@ -37,6 +42,26 @@ pub struct Arguments {
     /// Passes of GCN-V over the rows
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
+    /// Rows in one step of training
+    #[arg(long, value_name = "ROWS", default_value_t = FitParams::default().batch)]
+    batch: usize,
+    /// Learning rate at the start
+    #[arg(long, value_name = "RATE", default_value_t = FitParams::default().learning_rate)]
+    learning_rate: f32,
+    /// Graph convolutions of GCN-V
+    #[arg(long, value_name = "L", default_value_t = 1)]
+    layers: usize,
+    /// The confidence that GCN-V learns
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Design::SNbr)]
+    target: Design,
+    /// What GCN-E makes small
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = EdgeLoss::Squares)]
+    loss: EdgeLoss,
+    #[command(flatten)]
+    links: LinkCount,
+    /// Go on from an interrupted training whose result so far is MODEL
+    #[arg(long)]
+    resume: bool,
     /// Share of the identities that is not trained on; tau and the best epoch are chosen by them
     #[arg(long, value_name = "SHARE", default_value_t = FitParams::default().validation)]
     validation: f32,
@@ -53,6 +78,60 @@ enum Method {
     GcnVe,
 }
 
+#[derive(ValueEnum, Clone, Copy, PartialEq)]
+enum Design {
+    /// Neighbours of the same identity less the others (Eq. 1 of the paper)
+    SNbr,
+    /// Mean similarity to the same identity
+    SAvg,
+    /// Similarity to the identity's centre
+    SCenter,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq)]
+enum EdgeLoss {
+    /// Squared error of one output, as in the paper
+    Squares,
+    /// Cross-entropy of two outputs, as in its published code
+    CrossEntropy,
+}
+
+/// What an interruption leaves behind, and says so. Whoever holds the lock is not interrupted.
+#[derive(Clone, Default)]
+struct Interruption(Arc<Mutex<Option<String>>>);
+
+impl Interruption {
+    /// From now on Ctrl-C ends the command, but not while the lock is held.
+    fn listen(&self) -> Result<(), Failure> {
+        let left = self.clone();
+        let stop = move || {
+            match &*left.lock() {
+                Some(message) => eprintln!("\n{message}"),
+                None => eprintln!("\ninterrupted before the first epoch was over: nothing was written"),
+            }
+            std::process::exit(130);
+        };
+        ctrlc::set_handler(stop).map_err(|e| Failure::Usage(format!("Ctrl-C: {e}")))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Writes the state of training, and what to say if it ends here.
+    fn save(&self, unfinished: &Unfinished, path: &Path) -> kinfolk::Result<()> {
+        let mut message = self.lock();
+        unfinished.write(path)?;
+        let network = if unfinished.gcn_v.is_some() { "GCN-E" } else { "GCN-V" };
+        *message = Some(format!(
+            "interrupted after epoch {} of {network}; {} can be used as it is, and --resume goes on from there",
+            unfinished.state.best.history.len(),
+            path.display()
+        ));
+        Ok(())
+    }
+}
+
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let embeddings = arguments.features.read()?;
@@ -60,8 +139,15 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     check_label_count(&labels, embeddings.len(), &arguments.labels, &arguments.features.features)?;
     check_writable(&arguments.output)?;
     let graph = arguments.graph.as_ref().map(|path| read_graph(path, Some(embeddings.len()))).transpose()?;
-    let params = params(&arguments, embeddings.len(), graph.as_ref().map(|g| g.k()));
-    let trained = train(&embeddings, &labels, graph.as_ref(), &params, &Bars::default())?;
+    let params = params(&arguments, embeddings.len(), graph.as_ref().map(|g| g.k()))?;
+    let resumed = arguments.resume.then(|| Unfinished::read(&arguments.output)).transpose()?;
+    let interruption = Interruption::default();
+    interruption.listen()?;
+    let mut save = |unfinished: &Unfinished| interruption.save(unfinished, &arguments.output);
+    let bars = Bars::default();
+    let trained = train(&embeddings, &labels, graph.as_ref(), &params, resumed, &mut save, &bars)?;
+    drop(bars);
+    let finished = interruption.lock();
     trained.model.write(&arguments.output)?;
     if arguments.json {
         println!("{:#}", as_json(&arguments, &trained, start.elapsed().as_secs_f64()));
@@ -69,30 +155,55 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         print_tables(&trained);
         let config = &trained.model.config;
         println!(
-            "\ntau {:.2}, rho {:.1}, {}, {:.1} s -> {}",
+            "\ntau {:.2}, rho {:.1}, density {:.2}, {}, {:.1} s -> {}",
             config.tau,
             config.rho,
+            config.density,
             if config.rebuild { "rebuilt graph" } else { "graph as it is" },
             start.elapsed().as_secs_f64(),
             arguments.output.display()
         );
     }
+    drop(finished);
     Ok(())
 }
 
-fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> TrainParams {
+fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<TrainParams, Failure> {
     let mut knn = arguments.neighbours.params(rows);
     knn.k = graph_k.unwrap_or(knn.k);
     let fit = |usual: FitParams| FitParams {
+        batch: arguments.batch,
+        learning_rate: arguments.learning_rate,
         validation: arguments.validation,
         seed: arguments.neighbours.seed,
         ..usual
     };
     let k_rebuild = arguments.k_rebuild.unwrap_or(knn.k);
     let (v, e) = (GcnVParams::default(), GcnEParams::default());
-    let gcn_v = GcnVParams { knn, fit: FitParams { epochs: arguments.epochs, ..fit(v.fit.clone()) }, ..v };
-    let gcn_e = (arguments.method == Method::GcnVe).then(|| GcnEParams { fit: fit(e.fit.clone()), ..e });
-    TrainParams { gcn_v, gcn_e, k_rebuild }
+    let gcn_v = GcnVParams {
+        target: match arguments.target {
+            Design::SNbr => Target::Neighbours,
+            Design::SAvg => Target::Average,
+            Design::SCenter => Target::Centre,
+        },
+        convolutions: vec![v.convolutions[0]; arguments.layers],
+        fit: FitParams { epochs: arguments.epochs, ..fit(v.fit.clone()) },
+        ..v
+    };
+    if arguments.links.m(1)? != 1 {
+        let message = "-m: expected 1, or -1, to train with; -m of cluster takes more".to_owned();
+        return Err(Failure::Usage(message));
+    }
+    let gcn_e = (arguments.method == Method::GcnVe).then(|| GcnEParams {
+        among: arguments.links.among(e.among),
+        loss: match arguments.loss {
+            EdgeLoss::Squares => Loss::Squares,
+            EdgeLoss::CrossEntropy => Loss::CrossEntropy,
+        },
+        fit: fit(e.fit.clone()),
+        ..e
+    });
+    Ok(TrainParams { knn, gcn_v, gcn_e, k_rebuild })
 }
 
 fn print_tables(trained: &TrainedModel) {
@@ -113,20 +224,29 @@ fn print_tables(trained: &TrainedModel) {
     println!();
     let choices = trained.choices.iter().map(|c| {
         vec![
-            format!("{}, rho {}", if c.rebuild { "rebuilt graph" } else { "graph as it is" }, c.rho),
+            (if c.rebuild { "rebuilt graph" } else { "graph as it is" }).to_owned(),
+            format!("{:.2}", c.density),
+            format!("{:.1}", c.rho),
             format!("{:.2}", c.tau),
             format!("{:.2}", 100.0 * c.bcubed_f),
         ]
     });
-    table::print(&["applied to the held-out identities", "best tau", "B³ F"], &choices.collect::<Vec<_>>());
+    table::print(
+        &["held-out identities", "density", "rho", "best tau", "B³ F"],
+        &choices.collect::<Vec<_>>(),
+    );
 }
 
 fn as_json(arguments: &Arguments, trained: &TrainedModel, seconds: f64) -> Value {
     let history = |network: &Trained| {
-        let epochs = network
-            .history
-            .iter()
-            .map(|e| json!({ "training_loss": e.training_loss, "validation_loss": e.validation_loss }));
+        let epochs = network.history.iter().map(|e| {
+            json!({
+                "training_loss": e.training_loss,
+                "validation_loss": e.validation_loss,
+                "validation_bcubed_f": e.validation_f,
+                "seconds": e.seconds,
+            })
+        });
         json!({ "best_epoch": network.best + 1, "epochs": epochs.collect::<Vec<_>>() })
     };
     let config = &trained.model.config;
@@ -135,8 +255,8 @@ fn as_json(arguments: &Arguments, trained: &TrainedModel, seconds: f64) -> Value
         "gcn_v": history(&trained.gcn_v),
         "gcn_e": trained.gcn_e.as_ref().map(history),
         "config": {
-            "k": config.k, "k_rebuild": config.k_rebuild, "tau": config.tau, "rho": config.rho,
-            "m": config.m, "rebuild": config.rebuild,
+            "k": config.k, "k_rebuild": config.k_rebuild, "tau": config.tau, "tau_v": config.tau_v,
+            "density": config.density, "rho": config.rho, "m": config.m, "rebuild": config.rebuild,
         },
         "seconds": seconds,
     })

@@ -4,8 +4,9 @@
 //! normalised adjacency, its rows divided by their sums again; graph convolutions as in GCN-V; connectivity r_ij =
 //! head(F_L)_j, or with two outputs the second's share of the softmax.
 //!
-//! Only the round(rho N) most confident vertices use it, and all their candidates are among them: what is more
-//! confident than one of the most confident is one itself. Four ideas make it cheap:
+//! Only the round(rho N) most confident vertices use it. Their candidates are the neighbours of higher confidence, which
+//! are among them too: what is more confident than one of the most confident is one itself. Or, to see what the
+//! candidate set is worth (M = -1 in Section 4.3.2), all neighbours. Four ideas make it cheap:
 //!
 //! - [X, A^X] W = X W_1 + A^ (X W_2): one product with [W_1 W_2], and the aggregation runs over as few columns
 //!   as the layer has outputs.
@@ -15,7 +16,8 @@
 //! - Batches run in parallel; where they begin depends on the sizes of the candidate sets alone.
 //!
 //! Cost, with R = the sum of |S| over the vertices that use it: 4 R (512 x 512 + 512 x 256 + 256 x 256) operations
-//! with the published widths, 4 rho N D 512 for the first layer. Memory: 8 rho N 512 bytes for that.
+//! with the published widths, 4 rho N D 512 for the first layer. Memory: 8 rho N 512 bytes for that (8 N 512
+//! when all neighbours are candidates).
 
 use super::gemm::{multiply, relu};
 use super::head::head;
@@ -28,6 +30,32 @@ const BATCH: usize = 512;
 
 /// Stands for "not in this candidate set".
 const OUTSIDE: u32 = u32::MAX;
+
+/// Which neighbours of a vertex are its candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Among {
+    /// Those of higher confidence (Equation 6), nearest first.
+    #[default]
+    MoreConfident,
+    /// All, nearest first: M = -1 in the paper's ablation.
+    AllNeighbours,
+}
+
+impl Among {
+    /// The candidates of vertex `i` and their similarities, nearest first.
+    pub(crate) fn candidates<'a>(
+        self,
+        graph: &'a KnnGraph,
+        confidence: &'a [f32],
+        i: usize,
+    ) -> impl Iterator<Item = (u32, f32)> + 'a {
+        let higher = (self == Among::MoreConfident).then(|| candidates(graph, confidence, i));
+        let (ids, similarities) = graph.neighbours(i);
+        let all =
+            (self == Among::AllNeighbours).then(|| ids.iter().copied().zip(similarities.iter().copied()));
+        higher.into_iter().flatten().chain(all.into_iter().flatten())
+    }
+}
 
 /// The connectivities of some vertices with their candidates.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,9 +76,31 @@ impl Connectivity {
     fn range(&self, v: usize) -> std::ops::Range<usize> {
         self.offsets[v]..self.offsets[v + 1]
     }
+
+    /// What a smaller rho would have given: only the round(`rho` N) most confident of `n` vertices.
+    pub fn up_to(&self, rho: f32, n: usize) -> Connectivity {
+        let vertices = ((f64::from(rho) * n as f64).round() as usize).min(self.vertices.len());
+        let entries = self.offsets[vertices];
+        Connectivity {
+            vertices: self.vertices[..vertices].to_vec(),
+            offsets: self.offsets[..=vertices].to_vec(),
+            candidates: self.candidates[..entries].to_vec(),
+            similarities: self.similarities[..entries].to_vec(),
+            values: self.values[..entries].to_vec(),
+        }
+    }
 }
 
-/// Estimates the connectivity of the round(`rho` N) most confident vertices with their candidates.
+/// Which pairs GCN-E is asked about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Asked {
+    /// The share of vertices, by descending confidence.
+    pub rho: f32,
+    /// Which of their neighbours.
+    pub among: Among,
+}
+
+/// Estimates the connectivity of the round(rho N) most confident vertices with their candidates.
 ///
 /// `features` are the rows that `graph` was built from, `adjacency` is that of `graph`.
 pub fn edge_connectivity(
@@ -59,18 +109,18 @@ pub fn edge_connectivity(
     graph: &KnnGraph,
     adjacency: &Adjacency,
     confidence: &[f32],
-    rho: f32,
+    asked: &Asked,
     progress: &dyn Progress,
 ) -> Result<Connectivity> {
     check(network, features, graph, adjacency, confidence)?;
-    let mut found = most_confident(graph, confidence, rho);
+    let (mut found, others) = most_confident(graph, confidence, asked);
     let batches = batches(&found.offsets);
     progress.begin("connectivity", found.vertices.len() as u64);
-    let estimator = Estimator::new(network, features, adjacency, &found);
+    let estimator = Estimator::new(network, features, adjacency, &found, &others);
     let values: Vec<Vec<f32>> = batches
         .par_iter()
         .map_init(
-            || Scratch { slots: vec![OUTSIDE; found.vertices.len()], ..Scratch::default() },
+            || Scratch { slots: vec![OUTSIDE; found.vertices.len() + others.len()], ..Scratch::default() },
             |scratch, batch| {
                 let values = estimator.run(batch.clone(), scratch);
                 progress.advance(batch.len() as u64);
@@ -116,23 +166,27 @@ fn check(
     }
 }
 
-/// The round(rho N) most confident vertices and their candidates, without connectivities.
-fn most_confident(graph: &KnnGraph, confidence: &[f32], rho: f32) -> Connectivity {
+/// The round(rho N) most confident vertices and their candidates, without connectivities; and the other vertices, as
+/// far as they may be candidates.
+fn most_confident(graph: &KnnGraph, confidence: &[f32], asked: &Asked) -> (Connectivity, Vec<u32>) {
     let n = graph.len();
     // The order of `candidates`, in which -0 and 0 are equal.
     let key = |&i: &u32| confidence[i as usize] + 0.0;
     let mut vertices: Vec<u32> = (0..n as u32).collect();
     vertices.par_sort_unstable_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
-    vertices.truncate((f64::from(rho) * n as f64).round() as usize);
+    let mut others = vertices.split_off((f64::from(asked.rho) * n as f64).round() as usize);
+    if asked.among == Among::MoreConfident {
+        others.clear();
+    }
     let mut found = Connectivity { vertices, offsets: vec![0], ..Connectivity::default() };
     for &i in &found.vertices {
-        for (j, similarity) in candidates(graph, confidence, i as usize) {
+        for (j, similarity) in asked.among.candidates(graph, confidence, i as usize) {
             found.candidates.push(j);
             found.similarities.push(similarity);
         }
         found.offsets.push(found.candidates.len());
     }
-    found
+    (found, others)
 }
 
 /// Consecutive vertices whose candidates together make about [`BATCH`] rows.
@@ -159,9 +213,9 @@ struct Estimator<'a> {
     network: &'a GraphNetwork,
     adjacency: &'a Adjacency,
     found: &'a Connectivity,
-    /// The place of each vertex among `found.vertices`, or [`OUTSIDE`].
+    /// The place of each vertex among `found.vertices` and then the others that may be candidates, or [`OUTSIDE`].
     rank: Vec<u32>,
-    /// f [W_1 W_2] of the first layer, for each of `found.vertices`.
+    /// f [W_1 W_2] of the first layer, for each of these.
     first: Vec<f32>,
     /// [W_1 W_2] of the other layers.
     weights: Vec<Vec<f32>>,
@@ -184,20 +238,20 @@ impl<'a> Estimator<'a> {
         features: &Embeddings,
         adjacency: &'a Adjacency,
         found: &'a Connectivity,
+        others: &[u32],
     ) -> Self {
+        let known = [&found.vertices[..], others].concat();
         let mut rank = vec![OUTSIDE; features.len()];
-        for (v, &i) in found.vertices.iter().enumerate() {
+        for (v, &i) in known.iter().enumerate() {
             rank[i as usize] = v as u32;
         }
         let layer = &network.convolutions[0];
         let (weight, columns) = (side_by_side(layer), 2 * layer.outputs);
-        let mut first = vec![0.0; found.vertices.len() * columns];
-        first.par_chunks_mut(BATCH * columns).zip(found.vertices.par_chunks(BATCH)).for_each(
-            |(out, rows)| {
-                let x: Vec<f32> = rows.iter().flat_map(|&i| features.row(i as usize)).copied().collect();
-                multiply(&x, &weight, features.dim(), out, columns, false);
-            },
-        );
+        let mut first = vec![0.0; known.len() * columns];
+        first.par_chunks_mut(BATCH * columns).zip(known.par_chunks(BATCH)).for_each(|(out, rows)| {
+            let x: Vec<f32> = rows.iter().flat_map(|&i| features.row(i as usize)).copied().collect();
+            multiply(&x, &weight, features.dim(), out, columns, false);
+        });
         let weights = network.convolutions[1..].iter().map(side_by_side).collect();
         Estimator { network, adjacency, found, rank, first, weights }
     }

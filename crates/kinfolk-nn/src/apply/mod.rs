@@ -8,12 +8,15 @@ mod links;
 mod tests;
 mod vertex;
 
-pub use edge::{Connectivity, edge_connectivity};
+pub use edge::{Among, Asked, Connectivity, edge_connectivity};
 pub use links::connected_candidates;
 pub use vertex::{VertexEstimate, vertex_confidence};
 
 use crate::{Model, ModelConfig};
-use kinfolk::{Adjacency, Clustering, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Progress, Result};
+use kinfolk::{
+    Adjacency, Clustering, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Progress,
+    Result, average_ranks, u_weight,
+};
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
@@ -87,17 +90,16 @@ pub fn cluster(
     };
     let k = graph.k();
     let adjacency = timings.time("adjacency", || Adjacency::from_knn(&graph, TH_SIM))?;
-    let estimate = timings.time("confidence", || {
-        vertex_confidence(&model.gcn_v, embeddings, &adjacency, config.rebuild, progress)
+    let (confidence, f_l) = timings.time("confidence", || {
+        let VertexEstimate { confidence, embeddings: f_l } =
+            vertex_confidence(&model.gcn_v, embeddings, &adjacency, config.rebuild, progress)?;
+        Ok::<_, Error>((mixed_confidence(&confidence, &graph, config.density)?, f_l))
     })?;
-
-    let VertexEstimate { confidence, embeddings: f_l } = estimate;
     let mut rebuilt = None;
     let (features, graph, adjacency) = match config.rebuild {
         true => {
             drop((graph, adjacency));
-            let place = "embeddings by GCN-V (F_L)";
-            let features = Embeddings::from_rows(f_l, model.gcn_v.width(), place)?;
+            let features = rebuilt_features(f_l, model.gcn_v.width())?;
             let knn = KnnParams { k: config.k_rebuild, ..params.knn.clone() };
             let (graph, how) = timings.time("rebuild", || kinfolk::knn_graph(&features, &knn, progress))?;
             rebuilt = Some((graph.k(), how));
@@ -109,18 +111,38 @@ pub fn cluster(
         let connectivity = match gcn_e {
             Some(gcn_e) => {
                 let adjacency = adjacency.map_or_else(|| Adjacency::from_knn(&graph, TH_SIM), Ok)?;
-                let rho = config.rho;
-                Some(edge_connectivity(gcn_e, &features, &graph, &adjacency, &confidence, rho, progress)?)
+                let asked = Asked { rho: config.rho, among: config.among };
+                let (features, confidence) = (&features, &confidence);
+                Some(edge_connectivity(gcn_e, features, &graph, &adjacency, confidence, &asked, progress)?)
             }
             None => None,
         };
         let links = connected_candidates(&graph, &confidence, config.m, connectivity.as_ref())?;
         Ok::<_, Error>((links, connectivity))
     })?;
-    let tau = config.tau;
+    let tau = if params.connectivity { config.tau } else { config.tau_v };
     let labels = timings.time("partition", || links.cut(tau));
     let clustering = Clustering { labels, links, tau, knn: report, k, timings: timings.0 };
     Ok(NetworkClustering { clustering, rebuilt, connectivity })
+}
+
+/// The confidence of GCN-V with a share of density, by rank; as it is when the share is 0.
+pub(crate) fn mixed_confidence(confidence: &[f32], graph: &KnnGraph, density: f32) -> Result<Vec<f32>> {
+    if density == 0.0 {
+        return Ok(confidence.to_vec());
+    }
+    average_ranks(&[(confidence, 1.0 - density), (&u_weight(graph, DEFAULT_RADIUS)?, density)])
+}
+
+/// F_L as the rows of a new graph. A row of zeros, which has no direction, is made unlike all others: none of F_L is
+/// negative, so its similarity to them is at most 0.
+pub(crate) fn rebuilt_features(mut f_l: Vec<f32>, width: usize) -> Result<Embeddings> {
+    for (i, row) in f_l.chunks_exact_mut(width).enumerate() {
+        if row.iter().all(|&value| value == 0.0) {
+            row[i % width] = -1.0;
+        }
+    }
+    Embeddings::from_rows(f_l, width, "embeddings by GCN-V (F_L)")
 }
 
 /// A given graph with the number of neighbours that the model wants.

@@ -116,19 +116,23 @@ proptest! {
         widths in prop::collection::vec(1usize..7, 1..5),
         outputs in 1usize..3,
         rho in 0.0f32..=1.0,
+        all: bool,
     ) {
         let network = network(seed, dim, &widths, outputs);
         let (features, graph) = set(seed ^ 1, n, dim, k);
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
         let confidence = kinfolk::u_weight(&graph, 0.9).unwrap();
+        let asked = Asked { rho, among: if all { Among::AllNeighbours } else { Among::MoreConfident } };
         let found =
-            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, rho, &()).unwrap();
+            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &asked, &()).unwrap();
         prop_assert_eq!(found.vertices.len(), (f64::from(rho) * n as f64).round() as usize);
         let (rows, dense) = (rows_of(&features), dense(&adjacency));
         for (v, &i) in found.vertices.iter().enumerate() {
             let range = found.offsets[v]..found.offsets[v + 1];
-            let set: Vec<usize> =
-                candidates(&graph, &confidence, i as usize).map(|(j, _)| j as usize).collect();
+            let set: Vec<usize> = match all {
+                true => graph.neighbours(i as usize).0.iter().map(|&j| j as usize).collect(),
+                false => candidates(&graph, &confidence, i as usize).map(|(j, _)| j as usize).collect(),
+            };
             let ids: Vec<usize> = found.candidates[range.clone()].iter().map(|&j| j as usize).collect();
             prop_assert_eq!(&ids, &set);
             if set.len() == 1 {
@@ -141,11 +145,21 @@ proptest! {
             }
         }
         prop_assert_eq!(*found.offsets.last().unwrap(), found.values.len());
+        let fewer = Asked { rho: rho / 2.0, ..asked };
+        let fewer =
+            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &fewer, &()).unwrap();
+        let up_to = found.up_to(rho / 2.0, n);
+        prop_assert_eq!((&up_to.vertices, &up_to.offsets), (&fewer.vertices, &fewer.offsets));
+        prop_assert_eq!((&up_to.candidates, &up_to.similarities), (&fewer.candidates, &fewer.similarities));
+        // Batches begin elsewhere, which may change the last bits.
+        for (found, expected) in up_to.values.iter().zip(fewer.values) {
+            prop_assert!(close(*found, f64::from(expected)));
+        }
     }
 }
 
 fn model(seed: u64, dim: usize, gcn_e: bool) -> Model {
-    let config = ModelConfig { k: 12, k_rebuild: 15, tau: 0.5, rho: 0.5, m: 2, rebuild: true };
+    let config = ModelConfig { k: 12, k_rebuild: 15, tau: 0.5, rho: 0.5, m: 2, ..ModelConfig::default() };
     let gcn_e = gcn_e.then(|| network(seed + 1, 9, &[8, 8, 4, 4], 2));
     Model { gcn_v: network(seed, dim, &[9], 1), gcn_e, config }
 }

@@ -3,12 +3,22 @@ use crate::testing::network;
 use tempfile::TempDir;
 
 fn model() -> Model {
-    let config = ModelConfig { k: 7, k_rebuild: 9, tau: 0.7, rho: 0.25, m: 3, rebuild: true };
+    let config = ModelConfig {
+        k: 7,
+        k_rebuild: 9,
+        tau: 0.7,
+        tau_v: 0.6,
+        density: 0.25,
+        rho: 0.25,
+        m: 3,
+        among: Among::AllNeighbours,
+        rebuild: true,
+    };
     Model { gcn_v: network(1, 4, &[6, 5], 1), gcn_e: Some(network(2, 5, &[4, 3], 2)), config }
 }
 
 fn bytes(model: &Model) -> Vec<u8> {
-    model.to_bytes(Path::new("m")).unwrap()
+    model.contents().to_bytes(Path::new("m")).unwrap()
 }
 
 fn message(bytes: &[u8]) -> String {
@@ -38,9 +48,16 @@ fn a_model_comes_back_as_it_was() {
 #[test]
 fn a_newer_format_is_refused() {
     assert_eq!(
-        message(&edited(r#"\"version\":1"#, r#"\"version\":2"#)),
-        "m (metadata, version): expected a version up to 1; a newer kinfolk wrote this model, found 2"
+        message(&edited(r#"\"version\":2"#, r#"\"version\":3"#)),
+        "m (metadata, version): expected a version up to 2; a newer kinfolk wrote this model, found 3"
     );
+}
+
+#[test]
+fn what_an_older_format_lacks_has_a_default() {
+    let old = Model::parse(&edited(r#"\"version\":2"#, r#"\"version\":1"#), "m").unwrap();
+    let config = ModelConfig { tau_v: 0.7, density: 0.0, among: Among::MoreConfident, ..model().config };
+    assert_eq!(old, Model { config, ..model() });
 }
 
 #[test]
@@ -49,8 +66,8 @@ fn what_is_missing_or_wrong_is_named() {
         "m (gcn_e): expected a tensor conv1.bias, found classifier.0.bias, classifier.0.weight"
     ));
     assert_eq!(
-        message(&edited("gcn_v.conv1.bias", "gcn_w.conv1.bias")),
-        "m: expected a kinfolk model (.safetensors), found a tensor gcn_w.conv1.bias"
+        message(&edited("gcn_e.conv1.bias", "gcn_w.conv1.bias")).split(", found").next().unwrap(),
+        "m (gcn_e): expected a tensor conv1.bias"
     );
     assert_eq!(
         message(&edited(r#"\"rho\":0.25"#, r#"\"rho\":9.25"#)),

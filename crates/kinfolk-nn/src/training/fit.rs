@@ -1,12 +1,14 @@
 //! The loop that fits a network to examples, whatever they are.
 //!
-//! Mean squared error, mini-batches in an order drawn for each epoch, and after each epoch the error on the examples
-//! of identities that training never sees; the epoch where that was smallest is kept.
+//! Mini-batches in an order drawn for each epoch, and after each epoch the loss on the examples of identities that
+//! training never sees; the epoch where that was smallest is kept. Everything an epoch needs to know of those before
+//! it is in [`FitState`], so training can stop between two and go on as if it had not.
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each row of the examples.
 
 use super::division::Division;
-use super::network::{Network, values};
+use super::loss::Loss;
+use super::network::Network;
 use super::params::FitParams;
 use super::random::{Purpose, Random};
 use super::sgd::Sgd;
@@ -14,6 +16,7 @@ use super::sparse::Operator;
 use crate::GraphNetwork;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use kinfolk::{Error, Progress, Result};
+use std::time::Instant;
 
 /// A network and how it came to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,14 +30,47 @@ pub struct Trained {
 }
 
 /// One pass over the training examples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Epoch {
     /// Its learning rate.
     pub learning_rate: f32,
-    /// Mean squared error of the training examples, each at the moment it was used.
+    /// Mean loss of the training examples, each at the moment it was used.
     pub training_loss: f64,
-    /// Mean squared error of the held-out examples after the epoch; `None` when there are none.
+    /// Mean loss of the held-out examples after the epoch; `None` when there are none.
     pub validation_loss: Option<f64>,
+    /// BCubed F of the held-out rows after the epoch, where it was measured.
+    pub validation_f: Option<f64>,
+    /// How long the pass over the training examples took.
+    pub seconds: f64,
+}
+
+impl PartialEq for Epoch {
+    /// The clock is no part of what an epoch did.
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |e: &Epoch| (e.learning_rate, e.training_loss, e.validation_loss, e.validation_f);
+        parts(self) == parts(other)
+    }
+}
+
+/// Where a fit stands between two epochs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitState {
+    /// The weights after the last epoch.
+    pub now: GraphNetwork,
+    /// The direction of the last step, which the next one keeps a share of.
+    pub velocities: GraphNetwork,
+    /// The best weights so far, every epoch so far, and which of them was the best.
+    pub best: Trained,
+}
+
+impl FitState {
+    /// Before the first epoch.
+    pub(super) fn new(initial: GraphNetwork) -> Self {
+        let mut velocities = initial.clone();
+        velocities.values_mut().into_iter().for_each(|values| values.fill(0.0));
+        let best = Trained { network: initial.clone(), history: Vec::new(), best: 0 };
+        Self { now: initial, velocities, best }
+    }
 }
 
 /// Rows for one pass through the network.
@@ -51,91 +87,133 @@ pub(super) struct Batch {
 
 /// Where batches come from.
 pub(super) trait Examples {
-    /// The examples of these numbers, disturbed by `noise` where that is wanted.
-    fn batch(&self, examples: &[u32], noise: Option<&mut Random>) -> Batch;
+    /// The examples of these numbers. `random` is for what is drawn anew in each epoch: disturbances, sampled
+    /// neighbours; `disturbed` says whether they are wanted.
+    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch;
     /// Columns of a batch.
     fn columns(&self) -> usize;
 }
 
-/// Fits `initial` to the examples.
+/// A fit as its caller follows it.
+pub(super) struct Course<'a> {
+    /// Where an earlier one stopped.
+    pub(super) resumed: Option<FitState>,
+    /// What the caller does after each epoch: judge it, note it down, save the state.
+    pub(super) after_epoch: &'a mut dyn FnMut(&mut FitState) -> Result<()>,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// Fits `initial` to the examples, or goes on where the course says.
 pub(super) fn fit(
-    initial: &GraphNetwork,
+    initial: GraphNetwork,
     examples: &impl Examples,
     division: &Division,
+    loss: Loss,
     params: &FitParams,
-    progress: &dyn Progress,
+    course: Course,
 ) -> Result<Trained> {
+    let Course { resumed, after_epoch, progress } = course;
+    let mut state = resumed.unwrap_or_else(|| FitState::new(initial));
     let device = Device::flex();
-    let mut network = Network::load(initial, &device);
-    let mut sgd = Sgd::new(params.momentum, params.weight_decay);
-    let mut history: Vec<Epoch> = Vec::with_capacity(params.epochs);
-    let mut best = (f64::INFINITY, 0, None);
-    progress.begin("train", (params.epochs * division.training.len()) as u64);
-    for epoch in 0..params.epochs {
+    let mut network = Network::load(&state.now, &device);
+    let velocities = Network::load(&state.velocities, &device);
+    let mut sgd = Sgd { momentum: params.momentum, weight_decay: params.weight_decay, velocities };
+    let fitting = Fitting { examples, loss, device: &device };
+    let finished = state.best.history.len();
+    let used = division.training.len().min(params.examples);
+    progress.begin("train", ((params.epochs - finished.min(params.epochs)) * used) as u64);
+    for epoch in finished..params.epochs {
+        let start = Instant::now();
         let learning_rate = params.learning_rate_of(epoch);
         let mut order = division.training.clone();
         Random::new(params.seed, Purpose::Order, epoch as u64).shuffle(&mut order);
+        order.truncate(used);
         let mut noise = Random::new(params.seed, Purpose::Noise, epoch as u64);
         let mut mean = Mean::default();
         for chosen in order.chunks(params.batch) {
-            let batch = examples.batch(chosen, Some(&mut noise));
-            let (errors, count) = pass(&network, batch, examples.columns(), &device, &mut mean);
-            // The gradient of a sum does not depend on the order of summation, its value would.
-            let gradients = (errors.powi_scalar(2).sum() / count as f32).backward();
+            let batch = examples.batch(chosen, &mut noise, true);
+            let gradients = fitting.pass(&network, batch, &mut mean).backward();
             sgd.step(&mut network, gradients, learning_rate);
             progress.advance(chosen.len() as u64);
         }
-        let training_loss = mean.value();
+        let (training_loss, seconds) = (mean.value(), start.elapsed().as_secs_f64());
         if !training_loss.is_finite() {
             let found = params.learning_rate.to_string();
             let expected = "a rate at which training does not diverge (try a tenth)";
             return Err(Error::Parameter { name: "--learning-rate", expected, found });
         }
-        let validation_loss = match division.validation.is_empty() {
-            true => None,
-            false => {
-                let mut mean = Mean::default();
-                for chosen in division.validation.chunks(params.batch) {
-                    pass(&network, examples.batch(chosen, None), examples.columns(), &device, &mut mean);
-                }
-                Some(mean.value())
+        let validation_loss = (!division.validation.is_empty()).then(|| {
+            let mut mean = Mean::default();
+            let mut sampling = Random::new(params.seed, Purpose::Judging, 0);
+            let judged = &division.validation[..division.validation.len().min(params.examples)];
+            for chosen in judged.chunks(params.batch) {
+                fitting.pass(&network, examples.batch(chosen, &mut sampling, false), &mut mean);
             }
-        };
-        history.push(Epoch { learning_rate, training_loss, validation_loss });
+            mean.value()
+        });
+        let best = state.best.history.get(state.best.best).and_then(|epoch| epoch.validation_loss);
+        state.best.history.push(Epoch {
+            learning_rate,
+            training_loss,
+            validation_loss,
+            validation_f: None,
+            seconds,
+        });
+        state.now = network.store();
+        state.velocities = sgd.velocities.store();
         // Without validation every epoch is better than the one before.
-        if validation_loss.is_none_or(|loss| loss < best.0) {
-            best = (validation_loss.unwrap_or(f64::INFINITY), epoch, Some(network.store()));
+        if best.is_none_or(|best| validation_loss.is_some_and(|loss| loss < best)) {
+            state.best.network = state.now.clone();
+            state.best.best = epoch;
         }
+        after_epoch(&mut state)?;
+        progress.note(&note(&state.best.history, params.epochs));
     }
-    let (_, best, kept) = best;
-    Ok(Trained { network: kept.unwrap_or_else(|| network.store()), history, best })
+    Ok(state.best)
 }
 
-/// Runs a batch; gives the differences to the targets, and their number.
-fn pass(
-    network: &Network,
-    batch: Batch,
-    columns: usize,
-    device: &Device,
-    mean: &mut Mean,
-) -> (Tensor<2>, usize) {
-    let rows = batch.joined.len() / columns;
-    let joined = Tensor::from_data(TensorData::new(batch.joined, [rows, columns]), device).autodiff();
-    let mut outputs = network.forward(joined, batch.operator.as_ref());
-    if let Some(counted) = batch.counted {
-        let counted: Vec<i32> = counted.iter().map(|&row| row as i32).collect();
-        let count = counted.len();
-        let counted = Tensor::<1, Int>::from_data(TensorData::new(counted, [count]), device);
-        outputs = outputs.select(0, counted);
+/// The last epoch in one line.
+fn note(history: &[Epoch], epochs: usize) -> String {
+    let Some(last) = history.last() else { return String::new() };
+    let mut text = format!("epoch {}/{epochs}, loss {:.4}", history.len(), last.training_loss);
+    if let Some(loss) = last.validation_loss {
+        text += &format!(", held out {loss:.4}");
     }
-    let count = batch.targets.len();
-    let targets = Tensor::from_data(TensorData::new(batch.targets, [count, 1]), device).autodiff();
-    let errors = outputs - targets;
-    mean.add_squares(&values(&errors));
-    (errors, count)
+    if let Some(f) = last.validation_f {
+        text += &format!(", F {:.1}", 100.0 * f);
+    }
+    text
 }
 
-/// A mean of squares in double precision, summed in order.
+/// What passes through a network have in common.
+struct Fitting<'a, E> {
+    examples: &'a E,
+    loss: Loss,
+    device: &'a Device,
+}
+
+impl<E: Examples> Fitting<'_, E> {
+    /// Runs a batch; gives its mean loss, and adds it to `mean`.
+    fn pass(&self, network: &Network, batch: Batch, mean: &mut Mean) -> Tensor<1> {
+        let columns = self.examples.columns();
+        let rows = batch.joined.len() / columns;
+        let joined =
+            Tensor::from_data(TensorData::new(batch.joined, [rows, columns]), self.device).autodiff();
+        let mut outputs = network.forward(joined, batch.operator.as_ref());
+        if let Some(counted) = batch.counted {
+            let counted: Vec<i32> = counted.iter().map(|&row| row as i32).collect();
+            let count = counted.len();
+            let counted = Tensor::<1, Int>::from_data(TensorData::new(counted, [count]), self.device);
+            outputs = outputs.select(0, counted);
+        }
+        let (loss, sum) = self.loss.of(outputs, &batch.targets, self.device);
+        mean.sum += sum;
+        mean.count += batch.targets.len();
+        loss
+    }
+}
+
+/// A mean in double precision, summed in order.
 #[derive(Default)]
 struct Mean {
     sum: f64,
@@ -143,11 +221,6 @@ struct Mean {
 }
 
 impl Mean {
-    fn add_squares(&mut self, values: &[f32]) {
-        self.sum += values.iter().map(|&v| v as f64 * v as f64).sum::<f64>();
-        self.count += values.len();
-    }
-
     fn value(&self) -> f64 {
         self.sum / self.count.max(1) as f64
     }

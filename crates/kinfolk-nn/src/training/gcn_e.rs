@@ -3,19 +3,21 @@
 //! An example is a vertex i with its candidate set S_i, the neighbours of higher confidence. Its rows are f_j - f_i for
 //! j in S_i, its adjacency is that of the whole graph between members of S_i with rows that sum to one again, and
 //! the output for j should be 1 when the labels of i and j agree, else 0 (Equation 7). The loss is the mean squared
-//! error. Candidate sets of different sizes are stacked: one tall product for all their rows, one block of a sparse
+//! error, as in the paper, or cross-entropy over two outputs, as in its published code. Candidate sets of different sizes are stacked: one tall product for all their rows, one block of a sparse
 //! matrix for each.
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each member of each candidate set used.
 
 use super::disturb::disturb;
 use super::division::{Division, divide};
-use super::fit::{Batch, Examples, Trained, fit};
+use super::fit::{Batch, Course, Examples, Trained, fit};
+use super::loss::Loss;
 use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, one_per_row, within};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates};
+use crate::apply::Among;
+use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result};
 
 /// Parameters of [`train_gcn_e`].
 #[derive(Debug, Clone, PartialEq)]
@@ -25,11 +27,15 @@ pub struct GcnEParams {
     /// Share of the vertices, by descending confidence, whose candidate sets are learned from: those that the network
     /// will be asked about, and some more. Default 0.5.
     pub rho: f32,
+    /// Which neighbours are candidates. Default: those of higher confidence.
+    pub among: Among,
+    /// What is made small. Default: squares.
+    pub loss: Loss,
     /// Outputs of each convolution. Default 512, 512, 256, 256.
     pub convolutions: Vec<usize>,
     /// Outputs of the head's first layer. Default 256.
     pub hidden: usize,
-    /// How the weights are fitted; an example is one candidate set. Default: 4 epochs.
+    /// How the weights are fitted; an example is one candidate set. Default: 4 epochs of at most 20,000 sets.
     pub fit: FitParams,
 }
 
@@ -38,9 +44,11 @@ impl Default for GcnEParams {
         Self {
             th_sim: 0.0,
             rho: 0.5,
+            among: Among::default(),
+            loss: Loss::default(),
             convolutions: vec![512, 512, 256, 256],
             hidden: 256,
-            fit: FitParams { epochs: 4, ..FitParams::default() },
+            fit: FitParams { epochs: 4, examples: 20_000, ..FitParams::default() },
         }
     }
 }
@@ -69,6 +77,21 @@ pub fn train_gcn_e(
     params: &GcnEParams,
     progress: &dyn Progress,
 ) -> Result<Trained> {
+    let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
+    let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+    fit_gcn_e(features, labels, graph, &adjacency, confidence, params, course)
+}
+
+/// The same, followed by the caller.
+pub(super) fn fit_gcn_e(
+    features: &Embeddings,
+    labels: &[i64],
+    graph: &KnnGraph,
+    adjacency: &Adjacency,
+    confidence: &[f32],
+    params: &GcnEParams,
+    course: Course,
+) -> Result<Trained> {
     params.validate()?;
     one_per_row("labels", "labels", labels.len(), features)?;
     one_per_row("graph", "vertices", graph.len(), features)?;
@@ -77,15 +100,19 @@ pub fn train_gcn_e(
         let (place, found) = ("confidence".to_owned(), confidence[row] as f64);
         return Err(Error::NotFinite { place, row, column: 0, found });
     }
-    let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
-    let sets = CandidateSets { features, labels, graph, confidence, adjacency, params: &params.fit };
+    let sets = CandidateSets { features, labels, graph, confidence, adjacency, params };
     let division = sets.used(params.rho);
     if division.training.is_empty() {
         let expected = "vertices with neighbours of higher confidence".to_owned();
         return Err(Error::Format { place: "graph".to_owned(), expected, found: "none".to_owned() });
     }
-    let shape = Shape { dim: features.dim(), convolutions: &params.convolutions, hidden: params.hidden };
-    fit(&initial(&shape, params.fit.seed), &sets, &division, &params.fit, progress)
+    let shape = Shape {
+        dim: features.dim(),
+        convolutions: &params.convolutions,
+        hidden: params.hidden,
+        outputs: params.loss.outputs(),
+    };
+    fit(initial(&shape, params.fit.seed), &sets, &division, params.loss, &params.fit, course)
 }
 
 /// The candidate sets of a graph as examples.
@@ -94,11 +121,15 @@ struct CandidateSets<'a> {
     labels: &'a [i64],
     graph: &'a KnnGraph,
     confidence: &'a [f32],
-    adjacency: Adjacency,
-    params: &'a FitParams,
+    adjacency: &'a Adjacency,
+    params: &'a GcnEParams,
 }
 
 impl CandidateSets<'_> {
+    fn candidates(&self, i: u32) -> impl Iterator<Item = (u32, f32)> {
+        self.params.among.candidates(self.graph, self.confidence, i as usize)
+    }
+
     /// The most confident vertices that have candidates, divided by identity.
     fn used(&self, rho: f32) -> Division {
         let n = self.graph.len();
@@ -107,9 +138,9 @@ impl CandidateSets<'_> {
         order.sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.cmp(b)));
         let mut used = vec![false; n];
         for &i in &order[..(n as f64 * rho as f64).ceil() as usize] {
-            used[i as usize] = candidates(self.graph, self.confidence, i as usize).next().is_some();
+            used[i as usize] = self.candidates(i).next().is_some();
         }
-        let mut division = divide(self.labels, self.params);
+        let mut division = divide(self.labels, &self.params.fit);
         division.training.retain(|&i| used[i as usize]);
         division.validation.retain(|&i| used[i as usize]);
         division
@@ -117,15 +148,14 @@ impl CandidateSets<'_> {
 }
 
 impl Examples for CandidateSets<'_> {
-    fn batch(&self, examples: &[u32], noise: Option<&mut Random>) -> Batch {
+    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
         let dim = self.features.dim();
         let mut matrix = Sparse::with_capacity(0, 0);
         let mut rows: Vec<f32> = Vec::new();
         let mut targets = Vec::new();
         for &i in examples {
             let first = matrix.rows() as u32;
-            let mut set: Vec<u32> =
-                candidates(self.graph, self.confidence, i as usize).map(|(j, _)| j).collect();
+            let mut set: Vec<u32> = self.candidates(i).map(|(j, _)| j).collect();
             set.sort_unstable();
             for &j in &set {
                 let own = self.features.row(j as usize);
@@ -138,8 +168,8 @@ impl Examples for CandidateSets<'_> {
         let means = matrix.times(&rows, dim);
         let pairs = rows.chunks_exact(dim).zip(means.chunks_exact(dim));
         let mut joined = pairs.flat_map(|(own, mean)| own.iter().chain(mean).copied()).collect::<Vec<_>>();
-        if let Some(random) = noise {
-            disturb(&mut joined, dim, self.params, random);
+        if disturbed {
+            disturb(&mut joined, dim, &self.params.fit, random);
         }
         Batch { joined, operator: Some(Operator::new(matrix)), counted: None, targets }
     }

@@ -1,21 +1,26 @@
 //! Training of the confidence estimator, GCN-V (Section 3.2 of the paper).
 //!
 //! Targets come from the labels (Equation 1 by default), the loss is the mean squared error. With one convolution,
-//! as published, [X, A~ X] is a constant: it is computed once, and training is that of a plain perceptron on
-//! mini-batches of its rows. With more, every step runs the whole graph.
+//! as published, A~ X is a constant: it is computed once, and training is that of a plain perceptron on mini-batches
+//! of [X, A~ X]. When A~ X does not fit the memory budget, that of the rows of a batch is computed for each batch.
 //!
-//! Memory: 8 N D bytes for [X, A~ X], besides the graph.
+//! With L > 1 convolutions a row needs its neighbours' rows of the layer before, those need their neighbours' and so on:
+//! the first product with A~ is still the constant one, for the L - 1 others neighbours are sampled, as in GraphSAGE
+//! (Hamilton et al., 2017; Section 3.2 of the paper points to it). A row aggregates over itself and S of its neighbours,
+//! drawn anew for each batch, their weights scaled to sum to one.
+//!
+//! Memory: 4 N D bytes for A~ X within the budget, besides the features and the graph.
 
 use super::disturb::disturb;
 use super::division::divide;
-use super::fit::{Batch, Examples, Trained, fit};
+use super::fit::{Batch, Course, Examples, Trained, fit};
+use super::loss::Loss;
 use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, one_per_row};
 use super::random::Random;
-use super::sparse::Operator;
-use kinfolk::{
-    Adjacency, Embeddings, KnnGraph, KnnParams, Progress, Result, knn_graph, s_avg, s_center, s_nbr,
-};
+use super::sparse::{Operator, Sparse};
+use kinfolk::{Adjacency, Embeddings, KnnGraph, Progress, Result, s_avg, s_center, s_nbr};
+use std::collections::HashMap;
 
 /// The confidence that GCN-V is taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,8 +37,6 @@ pub enum Target {
 /// Parameters of [`train_gcn_v`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct GcnVParams {
-    /// The graph that is trained on. Default: K = 80.
-    pub knn: KnnParams,
     /// Edges below this similarity are left out of the adjacency. Default 0.
     pub th_sim: f32,
     /// What is taught. Default s_nbr.
@@ -42,6 +45,10 @@ pub struct GcnVParams {
     pub convolutions: Vec<usize>,
     /// Outputs of the head's first layer. Default 512.
     pub hidden: usize,
+    /// Neighbours that a row aggregates over in each convolution after the first. Default 10.
+    pub sampled: usize,
+    /// Bytes that may be spent on keeping A~ X. Default 4 GiB.
+    pub memory: usize,
     /// How the weights are fitted.
     pub fit: FitParams,
 }
@@ -49,11 +56,12 @@ pub struct GcnVParams {
 impl Default for GcnVParams {
     fn default() -> Self {
         Self {
-            knn: KnnParams::default(),
             th_sim: 0.0,
             target: Target::default(),
             convolutions: vec![512],
             hidden: 512,
+            sampled: 10,
+            memory: 4 << 30,
             fit: FitParams::default(),
         }
     }
@@ -66,93 +74,145 @@ impl GcnVParams {
         for &width in self.convolutions.iter().chain([&self.hidden]) {
             at_least_one("--width", width)?;
         }
+        at_least_one("--sampled", self.sampled)?;
         self.fit.validate()
     }
 }
 
-/// Trains GCN-V on labelled embeddings.
-///
-/// `graph` is searched for when it is not given; `params.knn` is for that.
+/// Trains GCN-V on labelled embeddings and their graph.
 pub fn train_gcn_v(
     embeddings: &Embeddings,
     labels: &[i64],
-    graph: Option<&KnnGraph>,
+    graph: &KnnGraph,
     params: &GcnVParams,
     progress: &dyn Progress,
 ) -> Result<Trained> {
+    let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
+    let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+    fit_gcn_v(embeddings, labels, graph, &adjacency, params, course)
+}
+
+/// The same, followed by the caller.
+pub(super) fn fit_gcn_v(
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: &KnnGraph,
+    adjacency: &Adjacency,
+    params: &GcnVParams,
+    course: Course,
+) -> Result<Trained> {
     params.validate()?;
     one_per_row("labels", "labels", labels.len(), embeddings)?;
-    let found;
-    let graph = match graph {
-        Some(graph) => {
-            one_per_row("graph", "vertices", graph.len(), embeddings)?;
-            graph
-        }
-        None => {
-            found = knn_graph(embeddings, &params.knn, progress)?.0;
-            &found
-        }
-    };
+    one_per_row("graph", "vertices", graph.len(), embeddings)?;
     let targets = match params.target {
         Target::Neighbours => s_nbr(graph, labels)?,
         Target::Average => s_avg(embeddings, labels)?,
         Target::Centre => s_center(embeddings, labels)?,
     };
-    let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
     let dim = embeddings.dim();
-    let mut fitting = params.fit.clone();
-    let operator = (params.convolutions.len() > 1).then(|| Operator::of(&adjacency));
-    if operator.is_some() {
-        fitting.batch = embeddings.len();
-    }
-    let vertices =
-        Vertices { joined: join(embeddings, &adjacency), dim, targets, operator, params: &params.fit };
+    let rows = embeddings.as_slice();
+    let means = (size_of_val(rows) <= params.memory).then(|| {
+        let mut means = vec![0.0; rows.len()];
+        adjacency.aggregate(rows, dim, &mut means);
+        means
+    });
+    let vertices = Vertices { embeddings, adjacency, means, targets, params };
     let division = divide(labels, &params.fit);
-    let shape = Shape { dim, convolutions: &params.convolutions, hidden: params.hidden };
-    fit(&initial(&shape, params.fit.seed), &vertices, &division, &fitting, progress)
-}
-
-/// [X, A~ X].
-fn join(embeddings: &Embeddings, adjacency: &Adjacency) -> Vec<f32> {
-    let (rows, dim) = (embeddings.as_slice(), embeddings.dim());
-    let mut means = vec![0.0; rows.len()];
-    adjacency.aggregate(rows, dim, &mut means);
-    let pairs = rows.chunks_exact(dim).zip(means.chunks_exact(dim));
-    pairs.flat_map(|(own, mean)| own.iter().chain(mean).copied()).collect()
+    let shape = Shape { dim, convolutions: &params.convolutions, hidden: params.hidden, outputs: 1 };
+    fit(initial(&shape, params.fit.seed), &vertices, &division, Loss::Squares, &params.fit, course)
 }
 
 /// The vertices of a graph as examples.
 struct Vertices<'a> {
-    joined: Vec<f32>,
-    dim: usize,
+    embeddings: &'a Embeddings,
+    adjacency: &'a Adjacency,
+    /// A~ X, if it fits.
+    means: Option<Vec<f32>>,
     targets: Vec<f32>,
-    /// Only for more than one convolution; then a batch is the whole graph.
-    operator: Option<Operator>,
-    params: &'a FitParams,
+    params: &'a GcnVParams,
+}
+
+impl Vertices<'_> {
+    /// [X, A~ X] of some rows.
+    fn joined(&self, rows: &[u32]) -> Vec<f32> {
+        let dim = self.embeddings.dim();
+        let mut computed = Vec::new();
+        if self.means.is_none() {
+            computed.resize(rows.len() * dim, 0.0);
+            self.adjacency.aggregate_rows(rows, self.embeddings.as_slice(), dim, &mut computed);
+        }
+        let mut joined = Vec::with_capacity(2 * rows.len() * dim);
+        for (at, &i) in rows.iter().enumerate() {
+            joined.extend_from_slice(self.embeddings.row(i as usize));
+            joined.extend_from_slice(match &self.means {
+                Some(means) => &means[i as usize * dim..][..dim],
+                None => &computed[at * dim..][..dim],
+            });
+        }
+        joined
+    }
+
+    /// `examples` and all that their outputs depend on beyond the first convolution, and the sampled adjacency.
+    fn sampled(&self, examples: &[u32], random: &mut Random) -> (Vec<u32>, Operator) {
+        let mut rows = examples.to_vec();
+        let mut place: HashMap<u32, u32> = (0..).zip(examples).map(|(at, &i)| (i, at)).collect();
+        let mut matrix = Sparse::with_capacity(rows.len(), 0);
+        let mut entries: Vec<(u32, f32)> = Vec::new();
+        // Each round takes in the neighbours of the rows that the round before took in.
+        for _ in 1..self.params.convolutions.len() {
+            for at in matrix.rows()..rows.len() {
+                let own = rows[at];
+                let (columns, values) = self.adjacency.row(own as usize);
+                entries.clear();
+                entries.extend(columns.iter().copied().zip(values.iter().copied()));
+                // Itself first, then the others shuffled as far as they are wanted.
+                if let Some(itself) = entries.iter().position(|&(j, _)| j == own) {
+                    entries.swap(0, itself);
+                }
+                let wanted = (self.params.sampled + 1).min(entries.len());
+                for slot in 1..wanted {
+                    let other = slot + random.below(entries.len() - slot);
+                    entries.swap(slot, other);
+                }
+                for &(j, value) in &entries[..wanted] {
+                    let next = rows.len() as u32;
+                    let column = *place.entry(j).or_insert(next);
+                    if column == next {
+                        rows.push(j);
+                    }
+                    matrix.columns.push(column);
+                    matrix.values.push(value);
+                }
+                matrix.end_row();
+            }
+        }
+        // What the last layer's outputs do not depend on still needs a row of the matrix.
+        for at in matrix.rows()..rows.len() {
+            matrix.columns.push(at as u32);
+            matrix.values.push(1.0);
+            matrix.end_row();
+        }
+        (rows, Operator::new(matrix))
+    }
 }
 
 impl Examples for Vertices<'_> {
-    fn batch(&self, examples: &[u32], noise: Option<&mut Random>) -> Batch {
-        let columns = self.columns();
-        let mut joined = match self.operator {
-            Some(_) => self.joined.clone(),
-            None => {
-                let row = |&i: &u32| &self.joined[i as usize * columns..][..columns];
-                examples.iter().flat_map(row).copied().collect()
+    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
+        let targets = examples.iter().map(|&i| self.targets[i as usize]).collect();
+        let (mut joined, operator, counted) = match self.params.convolutions.len() {
+            1 => (self.joined(examples), None, None),
+            _ => {
+                let (rows, operator) = self.sampled(examples, random);
+                (self.joined(&rows), Some(operator), Some((0..examples.len() as u32).collect()))
             }
         };
-        if let Some(random) = noise {
-            disturb(&mut joined, self.dim, self.params, random);
+        if disturbed {
+            disturb(&mut joined, self.embeddings.dim(), &self.params.fit, random);
         }
-        Batch {
-            joined,
-            operator: self.operator.clone(),
-            counted: self.operator.as_ref().map(|_| examples.to_vec()),
-            targets: examples.iter().map(|&i| self.targets[i as usize]).collect(),
-        }
+        Batch { joined, operator, counted, targets }
     }
 
     fn columns(&self) -> usize {
-        2 * self.dim
+        2 * self.embeddings.dim()
     }
 }

@@ -10,6 +10,7 @@ mod division;
 mod fit;
 mod gcn_e;
 mod gcn_v;
+mod loss;
 mod network;
 mod params;
 mod random;
@@ -19,9 +20,12 @@ mod sparse;
 #[cfg(test)]
 mod tests;
 mod train;
+mod unfinished;
 
-pub use fit::{Epoch, Trained};
+pub use fit::{Epoch, FitState, Trained};
 pub use gcn_e::{GcnEParams, train_gcn_e};
 pub use gcn_v::{GcnVParams, Target, train_gcn_v};
+pub use loss::Loss;
 pub use params::FitParams;
 pub use train::{Choice, TrainParams, TrainedModel, train};
+pub use unfinished::Unfinished;

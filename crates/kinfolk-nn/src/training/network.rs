@@ -36,6 +36,8 @@ pub(super) struct Shape<'a> {
     pub(super) convolutions: &'a [usize],
     /// Of the head's first layer's output.
     pub(super) hidden: usize,
+    /// Of the network's output.
+    pub(super) outputs: usize,
 }
 
 impl Layer {
@@ -128,7 +130,7 @@ pub(super) fn initial(shape: &Shape, seed: u64) -> GraphNetwork {
         Linear { weight, bias: uniform(outputs, bound), inputs, outputs }
     };
     let hidden = linear(inputs, shape.hidden);
-    let output = linear(shape.hidden, 1);
+    let output = linear(shape.hidden, shape.outputs);
     GraphNetwork { convolutions, hidden, slopes: vec![0.25; shape.hidden], output }
 }
 

@@ -10,6 +10,8 @@ pub struct FitParams {
     pub epochs: usize,
     /// Examples in one step. Default 64, which makes many steps of a small set.
     pub batch: usize,
+    /// Examples in one epoch, drawn anew for each; all if there are fewer. Default: no limit.
+    pub examples: usize,
     /// Learning rate of the first epoch. Default 0.1.
     pub learning_rate: f32,
     /// After each of these shares of the epochs the rate becomes a tenth. Default 0.5, 0.8, 0.9.
@@ -35,6 +37,7 @@ impl Default for FitParams {
         Self {
             epochs: 20,
             batch: 64,
+            examples: usize::MAX,
             learning_rate: 0.1,
             decay_at: vec![0.5, 0.8, 0.9],
             momentum: 0.9,
@@ -53,6 +56,7 @@ impl FitParams {
         let share = "at least 0, below 1";
         at_least_one("--epochs", self.epochs)?;
         at_least_one("--batch", self.batch)?;
+        at_least_one("--examples", self.examples)?;
         within("--learning-rate", self.learning_rate, "above 0", |v| v > 0.0 && v.is_finite())?;
         within("--momentum", self.momentum, share, |v| (0.0..1.0).contains(&v))?;
         within("--weight-decay", self.weight_decay, "at least 0", |v| v >= 0.0 && v.is_finite())?;

@@ -12,8 +12,10 @@ pub(super) enum Purpose {
     Validation,
     /// The order of the examples in an epoch.
     Order,
-    /// What is dropped from the input or otherwise disturbed.
+    /// What is dropped from the input or otherwise disturbed, and which neighbours are sampled.
     Noise,
+    /// Which neighbours are sampled when held-out examples are judged.
+    Judging,
 }
 
 pub(super) struct Random(u64);

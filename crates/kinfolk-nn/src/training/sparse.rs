@@ -5,7 +5,6 @@
 //!
 //! Cost: 2 nnz D operations for each product; the transpose is built once, in O(nnz).
 
-use kinfolk::Adjacency;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -28,17 +27,6 @@ impl Operator {
     pub(super) fn new(matrix: Sparse) -> Self {
         let transpose = matrix.transpose();
         Self(Arc::new([matrix, transpose]))
-    }
-
-    pub(super) fn of(adjacency: &Adjacency) -> Self {
-        let mut matrix = Sparse::with_capacity(adjacency.len(), adjacency.nnz());
-        for i in 0..adjacency.len() {
-            let (columns, values) = adjacency.row(i);
-            matrix.columns.extend_from_slice(columns);
-            matrix.values.extend_from_slice(values);
-            matrix.offsets.push(matrix.columns.len());
-        }
-        Self::new(matrix)
     }
 
     pub(super) fn matrix(&self) -> &Sparse {
@@ -66,7 +54,6 @@ impl Sparse {
     /// Appends a row of a block on the diagonal: of `columns` and `values`, those whose column is in `set`, divided by
     /// their sum. Both lists of columns ascend; the block's first column is `first`.
     pub(super) fn push_block_row(&mut self, first: u32, set: &[u32], columns: &[u32], values: &[f32]) {
-        let start = self.values.len();
         let mut place = 0;
         for (&column, &value) in columns.iter().zip(values) {
             while set.get(place).is_some_and(|&member| member < column) {
@@ -77,6 +64,12 @@ impl Sparse {
                 self.values.push(value);
             }
         }
+        self.end_row();
+    }
+
+    /// Makes a row of the entries since the last one, divided by their sum.
+    pub(super) fn end_row(&mut self) {
+        let start = self.offsets[self.rows()];
         let sum: f32 = self.values[start..].iter().sum();
         // The loop of a vertex to itself is among them, so the sum is above zero.
         self.values[start..].iter_mut().for_each(|value| *value /= sum);

@@ -6,11 +6,15 @@ use super::params::FitParams;
 use super::random::{Purpose, Random};
 use super::rotation::Rotation;
 use super::sparse::{Operator, Sparse};
-use super::{GcnEParams, GcnVParams, Target, train_gcn_e, train_gcn_v};
+use super::{GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v};
 use crate::{GraphNetwork, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Embeddings, KnnParams, knn_graph, u_weight};
+
+#[allow(dead_code, reason = "only the reader of arrays is used here")]
+#[path = "../../tests/fixture/mod.rs"]
+mod fixture;
 
 /// x W + b for one row.
 fn linear(layer: &Linear, x: &[f64]) -> Vec<f64> {
@@ -76,7 +80,7 @@ fn joined(operator: &Operator, x: &[Vec<f64>]) -> Tensor<2> {
 }
 
 fn small(convolutions: &[usize]) -> GraphNetwork {
-    let mut network = initial(&Shape { dim: 4, convolutions, hidden: 6 }, 3);
+    let mut network = initial(&Shape { dim: 4, convolutions, hidden: 6, outputs: 1 }, 3);
     // Slopes that differ, so that mixing them up shows.
     network.slopes.iter_mut().enumerate().for_each(|(i, slope)| *slope = 0.1 * i as f32 - 0.2);
     network
@@ -101,14 +105,6 @@ fn weights_survive_loading_and_storing() {
     assert_eq!(Network::load(&network, &Device::flex()).store(), network);
 }
 
-/// Every parameter as a plain list, in the order of `Network::parameters`.
-fn flat(network: &mut GraphNetwork) -> Vec<&mut Vec<f32>> {
-    let layers = network.convolutions.iter_mut().chain([&mut network.hidden, &mut network.output]);
-    let mut all: Vec<_> = layers.flat_map(|layer| [&mut layer.weight, &mut layer.bias]).collect();
-    all.push(&mut network.slopes);
-    all
-}
-
 #[test]
 fn gradients_are_slopes_of_the_loss() {
     let (a, operator, x) = example(9, 4);
@@ -129,9 +125,9 @@ fn gradients_are_slopes_of_the_loss() {
             for (i, &found) in gradient.iter().enumerate() {
                 // Small, so that hardly any relu changes sides in between; the loops are in double precision.
                 let h = 1e-5_f32;
-                let at = flat(&mut weights)[p][i];
+                let at = weights.values_mut()[p][i];
                 let mut moved = |to: f32| {
-                    flat(&mut weights)[p][i] = to;
+                    weights.values_mut()[p][i] = to;
                     loss(&weights)
                 };
                 let expected = (moved(at + h) - moved(at - h)) / ((at + h) as f64 - (at - h) as f64);
@@ -178,7 +174,6 @@ fn faces() -> (Embeddings, Vec<i64>) {
 
 fn quick(convolutions: &[usize]) -> GcnVParams {
     GcnVParams {
-        knn: KnnParams { k: 10, ..KnnParams::default() },
         convolutions: convolutions.to_vec(),
         hidden: 24,
         // A set this small is learned by heart or not at all.
@@ -187,9 +182,14 @@ fn quick(convolutions: &[usize]) -> GcnVParams {
     }
 }
 
+fn ten_neighbours() -> KnnParams {
+    KnnParams { k: 10, ..KnnParams::default() }
+}
+
 fn train(params: &GcnVParams) -> Trained {
     let (embeddings, labels) = faces();
-    train_gcn_v(&embeddings, &labels, None, params, &()).unwrap()
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
+    train_gcn_v(&embeddings, &labels, &graph, params, &()).unwrap()
 }
 
 #[test]
@@ -205,10 +205,8 @@ fn the_loss_falls() {
 
 #[test]
 fn two_convolutions_learn_too() {
-    let mut params = quick(&[32, 16]);
-    params.fit = FitParams { epochs: 300, learning_rate: 0.3, ..params.fit };
-    let history = train(&params).history;
-    let (first, last) = (history[0].training_loss, history[299].training_loss);
+    let history = train(&quick(&[32, 16])).history;
+    let (first, last) = (history[0].training_loss, history[7].training_loss);
     assert!(last < 0.8 * first, "{first} {last}");
 }
 
@@ -241,17 +239,19 @@ fn without_validation_the_last_epoch_is_kept() {
 #[test]
 fn a_single_row_can_be_trained_on() {
     let embeddings = Embeddings::from_rows(vec![1.0, 2.0], 2, "m").unwrap();
-    let trained = train_gcn_v(&embeddings, &[5], None, &quick(&[4]), &()).unwrap();
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
+    let trained = train_gcn_v(&embeddings, &[5], &graph, &quick(&[4]), &()).unwrap();
     assert!(trained.network.output.bias[0].is_finite());
 }
 
 #[test]
 fn wrong_input_is_refused_by_name() {
     let (embeddings, labels) = faces();
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
     let message = |labels: &[i64], change: fn(&mut GcnVParams)| {
         let mut params = quick(&[8]);
         change(&mut params);
-        train_gcn_v(&embeddings, labels, None, &params, &()).unwrap_err().to_string()
+        train_gcn_v(&embeddings, labels, &graph, &params, &()).unwrap_err().to_string()
     };
     let n = labels.len();
     let expected = format!("labels: expected {n} labels (one per embedding), found {}", n - 1);
@@ -278,21 +278,220 @@ fn blocks_keep_to_their_rows_and_sum_to_one() {
 #[test]
 fn connectivity_is_learned_alike_on_any_number_of_threads() {
     let (embeddings, labels) = faces();
-    let (graph, _) = knn_graph(&embeddings, &KnnParams { k: 10, ..KnnParams::default() }, &()).unwrap();
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
     let confidence = u_weight(&graph, kinfolk::DEFAULT_RADIUS).unwrap();
-    let params = GcnEParams {
+    for loss in [Loss::Squares, Loss::CrossEntropy] {
+        let params = GcnEParams { loss, ..quick_gcn_e() };
+        let on = |threads: usize| {
+            let train = || train_gcn_e(&embeddings, &labels, &graph, &confidence, &params, &()).unwrap();
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(train)
+        };
+        let trained = on(1);
+        let (first, last) = (&trained.history[0], &trained.history[5]);
+        assert!(last.training_loss < first.training_loss, "{:?}", trained.history);
+        assert_eq!(trained.network.output.outputs, loss.outputs());
+        assert_eq!(trained, on(2));
+    }
+}
+
+fn quick_gcn_e() -> GcnEParams {
+    GcnEParams {
         convolutions: vec![24, 24, 16, 16],
         hidden: 16,
         rho: 1.0,
         fit: FitParams { epochs: 6, ..GcnEParams::default().fit },
         ..GcnEParams::default()
+    }
+}
+
+#[test]
+fn cross_entropy_has_the_slopes_of_its_formula() {
+    let device = Device::flex();
+    let (outputs, targets) = ([0.3f32, -0.2, 1.5, 0.1, -2.0, 0.4], [1.0f32, 0.0, 1.0]);
+    let loss = |outputs: &[f32]| -> f64 {
+        let row = |(pair, target): (&[f32], &f32)| {
+            let (a, b) = (pair[0] as f64, pair[1] as f64);
+            let right = if *target == 1.0 { b } else { a };
+            (a.exp() + b.exp()).ln() - right
+        };
+        outputs.chunks(2).zip(&targets).map(row).sum::<f64>()
     };
-    let on = |threads: usize| {
-        let train = || train_gcn_e(&embeddings, &labels, &graph, &confidence, &params, &()).unwrap();
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(train)
+    let tensor: Tensor<2> =
+        Tensor::from_data(TensorData::new(outputs.to_vec(), [3, 2]), &device).autodiff().require_grad();
+    let (mean, sum) = Loss::CrossEntropy.of(tensor.clone(), &targets, &device);
+    assert!((sum - loss(&outputs)).abs() < 1e-6);
+    let gradient = values(&tensor.grad(&mean.backward()).unwrap());
+    for (i, &found) in gradient.iter().enumerate() {
+        let moved = |by: f32| {
+            let mut outputs = outputs;
+            outputs[i] += by;
+            loss(&outputs)
+        };
+        let expected = (moved(1e-3) - moved(-1e-3)) / 2e-3 / 3.0;
+        assert!((expected - found as f64).abs() < 1e-4, "{i}: {expected} {found}");
+    }
+}
+
+#[test]
+fn aggregates_that_do_not_fit_are_computed_for_each_batch() {
+    for convolutions in [&[16][..], &[16, 8]] {
+        let params = quick(convolutions);
+        assert_eq!(train(&params), train(&GcnVParams { memory: 0, ..params }));
+    }
+}
+
+#[test]
+fn with_all_neighbours_sampled_nothing_is_left_to_chance() {
+    // A batch of everything with every neighbour is the whole graph; other draws then only change the order of sums.
+    let mut params = GcnVParams { sampled: 1000, ..quick(&[8, 6]) };
+    params.fit = FitParams { epochs: 1, batch: 100_000, ..params.fit };
+    let loss = train(&params).history[0].training_loss;
+    let (embeddings, labels) = faces();
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
+    let adjacency = kinfolk::Adjacency::from_knn(&graph, 0.0).unwrap();
+    let shape = Shape { dim: 16, convolutions: &[8, 6], hidden: 24, outputs: 1 };
+    let network = initial(&shape, 0);
+    let said = crate::vertex_confidence(&network, &embeddings, &adjacency, false, &()).unwrap().confidence;
+    let goals = kinfolk::s_nbr(&graph, &labels).unwrap();
+    let rows = super::division::divide(&labels, &params.fit).training;
+    let squares = rows.iter().map(|&i| (said[i as usize] as f64 - goals[i as usize] as f64).powi(2));
+    let expected = squares.sum::<f64>() / rows.len() as f64;
+    assert!((loss - expected).abs() < 1e-6, "{loss} {expected}");
+}
+
+fn quick_model() -> TrainParams {
+    let mut gcn_e = quick_gcn_e();
+    gcn_e.fit.epochs = 3;
+    let mut gcn_v = quick(&[16]);
+    gcn_v.fit.epochs = 4;
+    TrainParams { knn: ten_neighbours(), gcn_v, gcn_e: Some(gcn_e), k_rebuild: 10 }
+}
+
+#[test]
+fn training_goes_on_where_it_stopped() {
+    let (embeddings, labels) = faces();
+    let params = quick_model();
+    let directory = tempfile::tempdir().unwrap();
+    let file = |epoch: usize| directory.path().join(format!("{epoch}.safetensors"));
+    let mut epoch = 0;
+    let mut save = |unfinished: &Unfinished| {
+        epoch += 1;
+        unfinished.write(&file(epoch))
     };
-    let trained = on(1);
-    let (first, last) = (&trained.history[0], &trained.history[5]);
-    assert!(last.training_loss < first.training_loss, "{:?}", trained.history);
-    assert_eq!(trained, on(2));
+    let whole = super::train(&embeddings, &labels, None, &params, None, &mut save, &()).unwrap();
+    assert_eq!(epoch, 7);
+    // In the middle of GCN-V, at its end, in the middle of GCN-E, at its end.
+    for epoch in [2, 4, 5, 7] {
+        let unfinished = Unfinished::read(&file(epoch)).unwrap();
+        let model = crate::Model::read(&file(epoch)).unwrap();
+        assert_eq!(model, unfinished.model);
+        let apply = crate::ApplyParams::of(&model);
+        let found = crate::cluster(&embeddings, None, &model, &apply, &()).unwrap();
+        assert_eq!(found.clustering.labels.len(), embeddings.len());
+        let resumed =
+            super::train(&embeddings, &labels, None, &params, Some(unfinished), &mut |_| Ok(()), &());
+        let resumed = resumed.unwrap();
+        assert_eq!(resumed.model, whole.model, "from epoch {epoch}");
+        assert_eq!((resumed.gcn_v, resumed.gcn_e), (whole.gcn_v.clone(), whole.gcn_e.clone()));
+    }
+}
+
+#[test]
+fn training_does_not_go_on_under_other_conditions() {
+    let (embeddings, labels) = faces();
+    let params = quick_model();
+    let mut last = None;
+    let mut save = |unfinished: &Unfinished| {
+        last = Some(unfinished.clone());
+        Ok(())
+    };
+    super::train(&embeddings, &labels, None, &params, None, &mut save, &()).unwrap();
+    let message = |labels: &[i64], params: &TrainParams| {
+        super::train(&embeddings, labels, None, params, last.clone(), &mut |_| Ok(()), &())
+            .unwrap_err()
+            .to_string()
+    };
+    let mut others = labels.clone();
+    others[0] += 1000;
+    assert!(message(&others, &params).starts_with("training to resume (labels): expected "));
+    let mut changed = params.clone();
+    changed.gcn_v.fit.seed = 9;
+    assert!(message(&labels, &changed).starts_with("training to resume (parameters of GCN-V)"));
+}
+
+#[test]
+fn finished_and_damaged_files_are_not_gone_on_from() {
+    let (embeddings, labels) = faces();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.safetensors");
+    let mut save = |unfinished: &Unfinished| unfinished.write(&path);
+    let whole = super::train(&embeddings, &labels, None, &quick_model(), None, &mut save, &()).unwrap().model;
+    let bytes = std::fs::read(&path).unwrap();
+    for end in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
+        assert!(Unfinished::parse(&bytes[..end], "m").is_err());
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let at = text.find("\\\"best\\\":").expect("the best epoch");
+    let mut damaged = bytes.clone();
+    damaged[at + 3] = b'p';
+    let message = Unfinished::parse(&damaged, "m").unwrap_err().to_string();
+    assert!(message.starts_with("m (metadata, training, best): expected what training wrote"), "{message}");
+    whole.write(&path).unwrap();
+    let message = Unfinished::read(&path).unwrap_err().to_string();
+    assert!(
+        message.ends_with(
+            "expected a model whose training was interrupted, found one whose training is finished"
+        )
+    );
+}
+
+/// All weights in the order of `bench/network_fixtures.py`: the slopes before the output layer.
+fn in_torch_order(mut network: GraphNetwork) -> Vec<f64> {
+    let mut all = network.values_mut();
+    let slopes = all.pop().unwrap();
+    all.insert(all.len() - 2, slopes);
+    all.into_iter().flatten().map(|&mut value| f64::from(value)).collect()
+}
+
+#[test]
+fn steps_are_those_of_pytorch() {
+    for (name, loss) in [
+        ("gcn_v_1", Loss::Squares),
+        ("gcn_v_3", Loss::Squares),
+        ("gcn_e_1", Loss::Squares),
+        ("gcn_e_2", Loss::CrossEntropy),
+    ] {
+        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torch").join(name);
+        let arrays = fixture::expected(&directory);
+        let floats = |name: &str| arrays[name].iter().map(|&v| v as f32).collect::<Vec<f32>>();
+        let weights = crate::read_checkpoint(&directory.join("network.pth")).unwrap();
+        let offsets = arrays["offsets"].iter().map(|&v| v as usize).collect();
+        let columns = arrays["columns"].iter().map(|&v| v as u32).collect();
+        let operator = Operator::new(Sparse { offsets, columns, values: floats("values") });
+
+        let device = Device::flex();
+        let mut network = Network::load(&weights, &device);
+        let velocities = Network::load(&super::fit::FitState::new(weights).velocities, &device);
+        let mut sgd = super::sgd::Sgd { momentum: 0.9, weight_decay: 1e-5, velocities };
+        let targets = floats("targets");
+        for step in ["step1", "step2"] {
+            let joined = floats("joined");
+            let columns = joined.len() / targets.len();
+            let joined = TensorData::new(joined, [targets.len(), columns]);
+            let outputs = network.forward(Tensor::from_data(joined, &device).autodiff(), Some(&operator));
+            let (mean, sum) = loss.of(outputs, &targets, &device);
+            if step == "step1" {
+                assert!((sum / targets.len() as f64 - arrays["loss"][0]).abs() < 1e-6, "{name}");
+            }
+            sgd.step(&mut network, mean.backward(), 0.1);
+            if step == "step1" {
+                // After one step the velocity is the gradient and the pull of the decay.
+                let found = in_torch_order(sgd.velocities.store());
+                let worst = fixture::largest_difference(&found, &arrays["gradient"]);
+                assert!(worst < 2e-5, "{name}: gradients differ by {worst}");
+            }
+            let worst = fixture::largest_difference(&in_torch_order(network.store()), &arrays[step]);
+            assert!(worst < 1e-6, "{name}: weights after {step} differ by {worst}");
+        }
+    }
 }

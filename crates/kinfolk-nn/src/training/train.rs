@@ -1,13 +1,25 @@
 //! From labelled embeddings to a model that needs no thresholds.
 //!
-//! GCN-V is trained, applied to the whole set, and the graph rebuilt from its embeddings; GCN-E is trained on the
-//! candidate sets of that graph. What is left to choose (tau, rho, whether to rebuild) is chosen on the identities that
-//! neither was trained on.
+//! GCN-V is trained and applied to the whole set. What is left to choose is chosen on the identities that it was not
+//! trained on: whether candidates come from the graph as it is or from one rebuilt from GCN-V's embeddings, how much
+//! density there is in the confidence, tau. GCN-E is then trained on the candidate sets of the graph that was chosen, and
+//! rho chosen in the same way; GCN-E is left out where it does not help.
+//!
+//! After each epoch the model as it would be if training ended there goes to the caller, with all that is needed to
+//! go on from there.
 
-use super::choose::best_tau;
+use super::choose::Judge;
 use super::division::divide;
-use super::{GcnEParams, GcnVParams, Trained, train_gcn_e, train_gcn_v};
-use crate::{Model, ModelConfig, connected_candidates, edge_connectivity, vertex_confidence};
+use super::fit::{Course, FitState, Trained};
+use super::gcn_e::fit_gcn_e;
+use super::gcn_v::fit_gcn_v;
+use super::unfinished::{Conditions, Unfinished};
+use super::{GcnEParams, GcnVParams};
+use crate::apply::{mixed_confidence, rebuilt_features};
+use crate::{
+    Among, Asked, Connectivity, GraphNetwork, Model, ModelConfig, connected_candidates, edge_connectivity,
+    vertex_confidence,
+};
 use kinfolk::{
     Adjacency, Embeddings, Error, KnnGraph, KnnParams, Links, Progress, Result, knn_graph, nearest_candidates,
 };
@@ -15,10 +27,18 @@ use kinfolk::{
 /// Shares of the vertices that GCN-E may choose the parents of.
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
 
+/// Shares of density that a confidence may have.
+const DENSITIES: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// What GCN-E must add to the F of held-out rows to be used: less is noise.
+const GAIN: f64 = 0.0005;
+
 /// Parameters of [`train`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainParams {
-    /// GCN-V, and the graph that it sees.
+    /// The graph that GCN-V sees, unless one is given. Default: K = 80.
+    pub knn: KnnParams,
+    /// GCN-V.
     pub gcn_v: GcnVParams,
     /// GCN-E; `None` leaves it out.
     pub gcn_e: Option<GcnEParams>,
@@ -28,15 +48,22 @@ pub struct TrainParams {
 
 impl Default for TrainParams {
     fn default() -> Self {
-        TrainParams { gcn_v: GcnVParams::default(), gcn_e: Some(GcnEParams::default()), k_rebuild: 80 }
+        TrainParams {
+            knn: KnnParams::default(),
+            gcn_v: GcnVParams::default(),
+            gcn_e: Some(GcnEParams::default()),
+            k_rebuild: 80,
+        }
     }
 }
 
 /// One way to apply the networks, and how it did on held-out identities.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
     /// Whether the graph was rebuilt from GCN-V's embeddings.
     pub rebuild: bool,
+    /// Share of density in the confidence.
+    pub density: f32,
     /// Share of the vertices whose parents GCN-E chose; 0 without it.
     pub rho: f32,
     /// The best tau.
@@ -48,7 +75,7 @@ pub struct Choice {
 /// What [`train`] made.
 #[derive(Debug, Clone)]
 pub struct TrainedModel {
-    /// The networks, and the best way to apply them. Without GCN-E if that is on the graph as it is.
+    /// The networks, and the best way to apply them.
     pub model: Model,
     /// How GCN-V was trained.
     pub gcn_v: Trained,
@@ -59,22 +86,23 @@ pub struct TrainedModel {
 }
 
 /// Trains a model on labelled embeddings, on `graph` if there is one.
+///
+/// `save` is called after every epoch; what it is given can be written to a file and, later, given as `resumed`. The
+/// model is then the same as if training had not been interrupted.
 pub fn train(
     embeddings: &Embeddings,
     labels: &[i64],
     graph: Option<&KnnGraph>,
     params: &TrainParams,
+    resumed: Option<Unfinished>,
+    save: &mut dyn FnMut(&Unfinished) -> Result<()>,
     progress: &dyn Progress,
 ) -> Result<TrainedModel> {
-    let found;
-    let graph = match graph {
-        Some(graph) => graph,
-        None => {
-            found = knn_graph(embeddings, &params.gcn_v.knn, progress)?.0;
-            &found
-        }
-    };
     params.gcn_v.validate()?;
+    if let Some(gcn_e) = &params.gcn_e {
+        gcn_e.validate()?;
+    }
+    super::params::one_per_row("labels", "labels", labels.len(), embeddings)?;
     let held_out = divide(labels, &params.gcn_v.fit).validation;
     if held_out.is_empty() {
         return Err(Error::Parameter {
@@ -83,56 +111,222 @@ pub fn train(
             found: params.gcn_v.fit.validation.to_string(),
         });
     }
-    let gcn_v = train_gcn_v(embeddings, labels, Some(graph), &params.gcn_v, progress)?;
-    let adjacency = Adjacency::from_knn(graph, params.gcn_v.th_sim)?;
-    let estimate = vertex_confidence(&gcn_v.network, embeddings, &adjacency, true, progress)?;
-    let confidence = estimate.confidence;
-    let features =
-        Embeddings::from_rows(estimate.embeddings, gcn_v.network.width(), "embeddings by GCN-V (F_L)")?;
-    let knn = KnnParams { k: params.k_rebuild, ..params.gcn_v.knn.clone() };
-    let (rebuilt, _) = knn_graph(&features, &knn, progress)?;
-
-    let mut choices = Vec::new();
-    let mut consider = |rebuild, rho, links: &Links| {
-        let (tau, bcubed_f) = best_tau(links, labels, &held_out);
-        choices.push(Choice { rebuild, rho, tau, bcubed_f });
+    let found;
+    let graph = match graph {
+        Some(graph) => graph,
+        None => {
+            found = knn_graph(embeddings, &params.knn, progress)?.0;
+            &found
+        }
     };
-    consider(true, 0.0, &nearest_candidates(&rebuilt, &confidence, 1)?);
+    let conditions = Conditions::new(embeddings, labels, graph, params);
+    let (resumed_v, resumed_e) = match resumed {
+        Some(unfinished) => {
+            conditions.check(&unfinished.conditions)?;
+            match unfinished.gcn_v {
+                Some(gcn_v) => (Some(Ok(gcn_v)), Some(unfinished.state)),
+                None => (Some(Err(unfinished.state)), None),
+            }
+        }
+        None => (None, None),
+    };
+    let adjacency = Adjacency::from_knn(graph, params.gcn_v.th_sim)?;
+    let training =
+        Training { embeddings, graph, adjacency, judge: Judge::new(labels, held_out), params, progress };
+    let gcn_v = match resumed_v {
+        Some(Ok(trained)) => trained,
+        other => {
+            let state = other.and_then(|state| state.err());
+            training.gcn_v(labels, state, &mut |model, state| {
+                let (state, conditions) = (state.clone(), conditions.clone());
+                save(&Unfinished { model, gcn_v: None, state, conditions })
+            })?
+        }
+    };
+    let mut stage = training.choose_graph(&gcn_v.network)?;
     let mut gcn_e = None;
     if let Some(params) = &params.gcn_e {
-        let trained = train_gcn_e(&features, labels, &rebuilt, &confidence, params, progress)?;
-        let adjacency = Adjacency::from_knn(&rebuilt, params.th_sim)?;
-        for rho in RHOS {
-            let connectivity = edge_connectivity(
-                &trained.network,
-                &features,
-                &rebuilt,
-                &adjacency,
-                &confidence,
-                rho,
-                progress,
-            )?;
-            consider(true, rho, &connected_candidates(&rebuilt, &confidence, 1, Some(&connectivity))?);
-        }
+        let adjacency = Adjacency::from_knn(&stage.graph, params.th_sim)?;
+        let model = stage.model(&gcn_v.network, None);
+        let trained = training.gcn_e(labels, params, &stage, &adjacency, resumed_e, &mut |state| {
+            let (state, conditions) = (state.clone(), conditions.clone());
+            save(&Unfinished { model: model.clone(), gcn_v: Some(gcn_v.clone()), state, conditions })
+        })?;
+        training.choose_rho(&trained.network, params.among, &mut stage, &adjacency)?;
         gcn_e = Some(trained);
     }
-    consider(false, 0.0, &nearest_candidates(graph, &confidence, 1)?);
-    // The first of equals: what was tried first is the simplest.
-    let best = choices.iter().fold(&choices[0], |best, c| if c.bcubed_f > best.bcubed_f { c } else { best });
-    let config = ModelConfig {
-        k: graph.k(),
-        k_rebuild: rebuilt.k(),
-        tau: best.tau,
-        rho: best.rho,
-        m: 1,
-        rebuild: best.rebuild,
-    };
-    // GCN-E has learned the embeddings of rebuilt graphs and cannot be asked about others.
-    let usable = gcn_e.as_ref().filter(|_| config.rebuild);
-    let model = Model {
-        gcn_v: gcn_v.network.clone(),
-        gcn_e: usable.map(|trained: &Trained| trained.network.clone()),
-        config,
-    };
-    Ok(TrainedModel { model, gcn_v, gcn_e, choices })
+    let model = stage.model(&gcn_v.network, gcn_e.as_ref().map(|trained| &trained.network));
+    Ok(TrainedModel { model, gcn_v, gcn_e, choices: stage.choices })
+}
+
+/// What all steps of training share.
+struct Training<'a> {
+    embeddings: &'a Embeddings,
+    graph: &'a KnnGraph,
+    adjacency: Adjacency,
+    judge: Judge,
+    params: &'a TrainParams,
+    progress: &'a dyn Progress,
+}
+
+/// What was chosen once GCN-V was trained, and later the share of GCN-E.
+struct Stage {
+    /// The rows that `graph` was built from.
+    features: Embeddings,
+    graph: KnnGraph,
+    confidence: Vec<f32>,
+    among: Among,
+    choices: Vec<Choice>,
+    /// The best choice without GCN-E, and the best of all.
+    best: [Choice; 2],
+    /// K of the graph as it is and of the rebuilt one.
+    k: [usize; 2],
+}
+
+impl Stage {
+    fn model(&self, gcn_v: &GraphNetwork, gcn_e: Option<&GraphNetwork>) -> Model {
+        let [without, best] = self.best;
+        let config = ModelConfig {
+            k: self.k[0],
+            k_rebuild: self.k[1],
+            tau: best.tau,
+            tau_v: without.tau,
+            density: without.density,
+            rho: best.rho,
+            m: 1,
+            among: self.among,
+            rebuild: without.rebuild,
+        };
+        Model { gcn_v: gcn_v.clone(), gcn_e: gcn_e.cloned(), config }
+    }
+}
+
+impl Training<'_> {
+    fn gcn_v(
+        &self,
+        labels: &[i64],
+        resumed: Option<FitState>,
+        save: &mut dyn FnMut(Model, &FitState) -> Result<()>,
+    ) -> Result<Trained> {
+        let mut after_epoch = |state: &mut FitState| {
+            // On the graph as it is: rebuilding it takes longer than the epoch.
+            let confidence = self.estimate(&state.best.network, false)?.0;
+            let links = nearest_candidates(self.graph, &confidence, 1)?;
+            let (tau, f) = self.judge.best_tau(&links);
+            if let Some(epoch) = state.best.history.last_mut() {
+                epoch.validation_f = Some(f);
+            }
+            let (k, rho) = (self.graph.k(), 0.0);
+            let usual = ModelConfig::default();
+            let config = ModelConfig { k, k_rebuild: k, tau, tau_v: tau, rho, rebuild: false, ..usual };
+            save(Model { gcn_v: state.best.network.clone(), gcn_e: None, config }, state)
+        };
+        let course = Course { resumed, after_epoch: &mut after_epoch, progress: self.progress };
+        let (graph, adjacency) = (self.graph, &self.adjacency);
+        fit_gcn_v(self.embeddings, labels, graph, adjacency, &self.params.gcn_v, course)
+    }
+
+    /// The confidence of every vertex, and F_L if it is wanted.
+    fn estimate(&self, gcn_v: &GraphNetwork, keep: bool) -> Result<(Vec<f32>, Vec<f32>)> {
+        let estimate = vertex_confidence(gcn_v, self.embeddings, &self.adjacency, keep, &())?;
+        Ok((estimate.confidence, estimate.embeddings))
+    }
+
+    /// Tries what there is to choose after GCN-V.
+    fn choose_graph(&self, gcn_v: &GraphNetwork) -> Result<Stage> {
+        let (confidence, f_l) = self.estimate(gcn_v, true)?;
+        let features = rebuilt_features(f_l, gcn_v.width())?;
+        let knn = KnnParams { k: self.params.k_rebuild, ..self.params.knn.clone() };
+        let (rebuilt, _) = knn_graph(&features, &knn, self.progress)?;
+        let mut choices = Vec::new();
+        for (rebuild, graph) in [(true, &rebuilt), (false, self.graph)] {
+            for density in DENSITIES {
+                let mixed = mixed_confidence(&confidence, self.graph, density)?;
+                choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?));
+            }
+        }
+        let best = best_of(&choices);
+        let k = [self.graph.k(), rebuilt.k()];
+        let (features, graph) = match best.rebuild {
+            true => (features, rebuilt),
+            false => (self.embeddings.clone(), self.graph.clone()),
+        };
+        let confidence = mixed_confidence(&confidence, self.graph, best.density)?;
+        let among = Among::default();
+        Ok(Stage { features, graph, confidence, among, choices, best: [best; 2], k })
+    }
+
+    fn gcn_e(
+        &self,
+        labels: &[i64],
+        params: &GcnEParams,
+        stage: &Stage,
+        adjacency: &Adjacency,
+        resumed: Option<FitState>,
+        save: &mut dyn FnMut(&FitState) -> Result<()>,
+    ) -> Result<Trained> {
+        let (features, graph, confidence) = (&stage.features, &stage.graph, &stage.confidence);
+        let mut after_epoch = |state: &mut FitState| {
+            let network = &state.best.network;
+            let asked = Asked { rho: RHOS[0], among: params.among };
+            let said = self.connectivity(network, stage, adjacency, &asked, &())?;
+            let links = connected_candidates(graph, confidence, 1, Some(&said))?;
+            if let Some(epoch) = state.best.history.last_mut() {
+                epoch.validation_f = Some(self.judge.best_tau(&links).1);
+            }
+            save(state)
+        };
+        let course = Course { resumed, after_epoch: &mut after_epoch, progress: self.progress };
+        fit_gcn_e(features, labels, graph, adjacency, confidence, params, course)
+    }
+
+    fn connectivity(
+        &self,
+        gcn_e: &GraphNetwork,
+        stage: &Stage,
+        adjacency: &Adjacency,
+        asked: &Asked,
+        progress: &dyn Progress,
+    ) -> Result<Connectivity> {
+        let (features, graph, confidence) = (&stage.features, &stage.graph, &stage.confidence);
+        edge_connectivity(gcn_e, features, graph, adjacency, confidence, asked, progress)
+    }
+
+    /// Tries how many vertices should ask GCN-E.
+    fn choose_rho(
+        &self,
+        gcn_e: &GraphNetwork,
+        among: Among,
+        stage: &mut Stage,
+        adjacency: &Adjacency,
+    ) -> Result<()> {
+        let asked = Asked { rho: RHOS[RHOS.len() - 1], among };
+        let said = self.connectivity(gcn_e, stage, adjacency, &asked, self.progress)?;
+        let [without, _] = stage.best;
+        let mut with = Vec::new();
+        for rho in RHOS {
+            let said = said.up_to(rho, stage.graph.len());
+            let links = connected_candidates(&stage.graph, &stage.confidence, 1, Some(&said))?;
+            with.push(self.judged(without.rebuild, without.density, rho, &links));
+        }
+        let best = best_of(&with);
+        if best.bcubed_f > without.bcubed_f + GAIN {
+            stage.best[1] = best;
+        }
+        stage.among = among;
+        stage.choices.extend(with);
+        Ok(())
+    }
+
+    fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Choice {
+        let (tau, bcubed_f) = self.judge.best_tau(links);
+        Choice { rebuild, density, rho, tau, bcubed_f }
+    }
+}
+
+/// The first of equals: what was tried first is the simplest.
+fn best_of(choices: &[Choice]) -> Choice {
+    choices
+        .iter()
+        .fold(choices[0], |best, choice| if choice.bcubed_f > best.bcubed_f { *choice } else { best })
 }

@@ -15,13 +15,17 @@
 //! | s_avg | mean similarity to all other vertices of the same label |
 //! | s_center | similarity to the mean feature of the vertices of the same label |
 //!
+//! Several of them, or what a network estimates, are made one by averaging ranks ([`average_ranks`]).
+//!
 //! Cost: O(N K) for those on the kNN graph, O(N D) for s_avg and s_center, which go through the sum of the
 //! features of each label instead of through pairs.
 
 mod density;
+mod ensemble;
 mod supervised;
 
 pub use density::{DEFAULT_RADIUS, u_num, u_weight};
+pub use ensemble::average_ranks;
 pub use supervised::{s_avg, s_center, s_nbr};
 
 #[cfg(test)]

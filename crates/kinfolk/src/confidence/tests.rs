@@ -143,3 +143,34 @@ fn threads_do_not_change_a_bit() {
     });
     assert!(one == three);
 }
+
+proptest! {
+    #[test]
+    fn an_ensemble_averages_ranks(
+        values in prop::collection::vec((-3i8..3, -3i8..3), 1..30),
+        weight in 0.0f32..2.0,
+    ) {
+        let split = |of: fn(&(i8, i8)) -> i8| values.iter().map(|v| of(v) as f32).collect::<Vec<f32>>();
+        let (a, b) = (split(|v| v.0), split(|v| v.1));
+        let found = average_ranks(&[(&a, 1.0), (&b, weight)]).unwrap();
+        let rank = |all: &[f32], value: f32| {
+            let below = all.iter().filter(|&&other| other < value).count() as f64;
+            let equal = all.iter().filter(|&&other| other == value).count() as f64;
+            (below + (equal - 1.0) / 2.0) / (all.len() as f64 - 1.0).max(1.0)
+        };
+        for i in 0..values.len() {
+            let expected = (rank(&a, a[i]) + weight as f64 * rank(&b, b[i])) / (1.0 + weight as f64);
+            prop_assert!((found[i] as f64 - expected).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn an_ensemble_of_nothing_is_refused() {
+    let expected =
+        "weights: expected weights of confidences that are not negative, one of them above 0, found";
+    assert_eq!(average_ranks(&[]).unwrap_err().to_string(), format!("{expected} "));
+    assert_eq!(average_ranks(&[(&[1.0], 0.0)]).unwrap_err().to_string(), format!("{expected} 0"));
+    let error = average_ranks(&[(&[1.0], 1.0), (&[1.0, 2.0], 1.0)]).unwrap_err().to_string();
+    assert_eq!(error, "confidence: expected 1 confidences (one per vertex), found 2");
+}

@@ -86,7 +86,7 @@ impl Links {
 }
 
 /// One finite confidence for each of `n` vertices.
-pub(super) fn check_confidence(n: usize, confidence: &[f32]) -> Result<()> {
+pub(crate) fn check_confidence(n: usize, confidence: &[f32]) -> Result<()> {
     let place = || "confidence".to_owned();
     if confidence.len() != n {
         let what = "confidences (one per vertex)".to_owned();

@@ -13,6 +13,7 @@
 mod links;
 
 pub use links::Links;
+pub(crate) use links::check_confidence;
 
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
@@ -71,7 +72,7 @@ pub fn nearest_candidates(graph: &KnnGraph, confidence: &[f32], m: usize) -> Res
     if m == 0 {
         return Err(Error::Parameter { name: "m", expected: "1 or more", found: m.to_string() });
     }
-    links::check_confidence(graph.len(), confidence)?;
+    check_confidence(graph.len(), confidence)?;
     // No vertex has more candidates than neighbours, so a huge m need not cost memory.
     let m = m.min(graph.k().max(1));
     let mut parents = vec![Links::NONE; graph.len() * m];
