@@ -5,14 +5,14 @@
 //! relatives. d_i is drawn half way (in squares) to that of the whole set, since a few hundred cosines tell it only
 //! to some percent. This is score normalisation as in speaker recognition (S-norm; Kenny, 2010), robust.
 //!
-//! Cost: O(N C D) with C = 512, in blocks of rows.
+//! Cost: O(N C D) with C = 256, in blocks of rows.
 
 use crate::Embeddings;
 use crate::knn::dot;
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
-const COHORT: usize = 512;
+const COHORT: usize = 256;
 /// Where all rows are equal there is no spread; similarities then differ by rounding only.
 const LEAST_SPREAD: f32 = 1e-4;
 

@@ -56,9 +56,9 @@ struct End {
 }
 
 /// What the common neighbours of two ends add up to.
-#[derive(Default)]
 struct Common {
-    within: [u32; DEPTHS.len()],
+    /// How many have each depth, the larger of their two places; the last also those beyond.
+    depths: [u16; DEPTHS[3] + 1],
     all: u32,
     mass: [f32; 2],
     least_mass: f32,
@@ -136,7 +136,7 @@ impl<'a> Structure<'a> {
         let (z_i, p_i) = (&self.standard[i * k..][..k], &self.mass[i * k..][..k]);
         let (z_j, p_j) = (&self.standard[j * k..][..k], &self.mass[j * k..][..k]);
         let mut back = k;
-        let mut common = Common { best: [f32::MIN; 3], ..Common::default() };
+        let mut common = Common::none();
         for (b, &m) in self.graph.neighbours(j).0.iter().enumerate() {
             let a = places[m as usize] as usize;
             if a == 0 {
@@ -163,7 +163,10 @@ impl<'a> Structure<'a> {
         out.push((background.of_vertex(i, s) - background.of_vertex(j, s)).abs());
         out.both((1.0 + place as f32).log2(), (1.0 + back as f32).log2());
         out.push(if back < k { 1.0 } else { 0.0 });
-        for (&count, depth) in common.within.iter().zip(DEPTHS) {
+        let (mut count, mut from) = (0, 0);
+        for depth in DEPTHS {
+            count += common.depths[from..depth].iter().sum::<u16>();
+            from = depth;
             out.push(count as f32 / depth.min(k) as f32);
         }
         out.push(common.all as f32 / k as f32);
@@ -188,11 +191,14 @@ impl<'a> Structure<'a> {
 }
 
 impl Common {
+    fn none() -> Self {
+        let (depths, mass, best) = ([0; DEPTHS[3] + 1], [0.0; 2], [f32::MIN; 3]);
+        Self { depths, all: 0, mass, least_mass: 0.0, best, listed: 0 }
+    }
+
     #[inline]
     fn add(&mut self, depth: usize, mass: [f32; 2], weaker: f32, listed: u32) {
-        for (count, limit) in self.within.iter_mut().zip(DEPTHS) {
-            *count += u32::from(depth < limit);
-        }
+        self.depths[depth.min(DEPTHS[3])] += 1;
         self.all += 1;
         self.mass[0] += mass[0];
         self.mass[1] += mass[1];

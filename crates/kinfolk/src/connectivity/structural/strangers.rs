@@ -7,7 +7,7 @@
 //! In a set of singletons h and h0 are the same until z is far above what strangers reach; in a set of large identities
 //! relatives outnumber strangers early, and d leaves weaker ties alone. No threshold would do for both.
 //!
-//! Cost: O(N M D) with M = 2 x 512, in blocks of rows, the sampled rows in cache.
+//! Cost: O(N M D) with M = 2 x 256, in blocks of rows, the sampled rows in cache.
 
 use super::background::gather;
 use super::{Background, Ties};
@@ -16,7 +16,7 @@ use crate::random::{Purpose, Stream};
 use crate::{Embeddings, KnnGraph};
 use rayon::prelude::*;
 
-const SAMPLE: usize = 512;
+const SAMPLE: usize = 256;
 const BINS: usize = 120;
 const WIDTH: f32 = 0.25;
 /// Pairs per vertex that count as none: far out, where there is neither, the share is decided by what is nearer.
@@ -47,17 +47,26 @@ impl Strangers {
         let sure = sure_vertices(graph, ties, drawn.strict);
         let sure: Vec<u32> = stream.sample(sure.len(), SAMPLE).iter().map(|&at| sure[at as usize]).collect();
         let anyone = stream.sample(n, SAMPLE);
+        let strange =
+            |i: usize, j: usize| drawn.generous[i] != drawn.generous[j] && drawn.strict[i] != drawn.strict[j];
+        let mut null = histogram(embeddings, background, &sure, strange);
+        // Those tied to a vertex are few: taken back here rather than looked for among all N.
         let k = graph.k();
-        let tied = |i: usize, j: usize| {
-            let ids = graph.neighbours(i).0;
-            let at = ids.iter().position(|&id| id as usize == j);
-            at.is_some_and(|at| ties.probabilities[i * k + at] > 0.5)
-        };
-        let strange = |i: usize, j: usize| {
-            drawn.generous[i] != drawn.generous[j] && drawn.strict[i] != drawn.strict[j] && !tied(i, j)
-        };
-        let null = histogram(embeddings, background, &sure, strange);
+        for &i in &sure {
+            let i = i as usize;
+            let edges = i * k..(i + 1) * k;
+            let row = graph.neighbours(i).0.iter().zip(&ties.standard[edges.clone()]);
+            for ((&j, &z), &p) in row.zip(&ties.probabilities[edges]) {
+                if p > 0.5 && z >= 0.0 && strange(i, j as usize) {
+                    null[bin(z)] = null[bin(z)].saturating_sub(1);
+                }
+            }
+        }
         let all = histogram(embeddings, background, &anyone, |_, _| true);
+        let per_vertex = |bins: Vec<u64>, vertices: usize| -> Vec<f64> {
+            bins.iter().map(|&count| count as f64 / vertices as f64).collect()
+        };
+        let (null, all) = (per_vertex(null, sure.len()), per_vertex(all, anyone.len()));
         Self { shares: shares(&null, &all) }
     }
 
@@ -88,13 +97,18 @@ fn sure_vertices(graph: &KnnGraph, ties: &Ties, strict: &[i64]) -> Vec<u32> {
         .unwrap_or_else(|| (0..strict.len() as u32).collect())
 }
 
-/// How many pairs of a vertex of `from` and any other row fall into each bin of z, per vertex.
+/// The bin of a z that is not negative.
+fn bin(z: f32) -> usize {
+    ((z / WIDTH) as usize).min(BINS - 1)
+}
+
+/// How many pairs of a vertex of `from` and any other row fall into each bin of z.
 fn histogram(
     embeddings: &Embeddings,
     background: &Background,
     from: &[u32],
     counts: impl Fn(usize, usize) -> bool + Sync,
-) -> Vec<f64> {
+) -> Vec<u64> {
     let (dim, rows) = (embeddings.dim(), gather(embeddings, from));
     let count = |mut bins: Vec<u64>, j: usize| {
         let row = embeddings.row(j);
@@ -103,7 +117,7 @@ fn histogram(
             let z = background.standard(i, j, dot(row, other));
             // Below 0 are half of all pairs, and none of interest.
             if z >= 0.0 && i != j && counts(i, j) {
-                bins[((z / WIDTH) as usize).min(BINS - 1)] += 1;
+                bins[bin(z)] += 1;
             }
         }
         bins
@@ -113,8 +127,7 @@ fn histogram(
         a
     };
     let none = || vec![0; BINS];
-    let bins = (0..embeddings.len()).into_par_iter().with_min_len(256).fold(none, count).reduce(none, add);
-    bins.iter().map(|&count| count as f64 / from.len().max(1) as f64).collect()
+    (0..embeddings.len()).into_par_iter().with_min_len(256).fold(none, count).reduce(none, add)
 }
 
 /// h0 / h, smoothed over five bins, never rising with z.
