@@ -17,12 +17,12 @@ use crate::{
 /// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Prefer {
-    /// Rather split an identity than mix two (0.7).
+    /// Rather split an identity than mix two (0.6).
     Precision,
-    /// Neither (0.5).
+    /// Neither (0.4).
     #[default]
     Balanced,
-    /// Rather mix identities than split one (0.3).
+    /// Rather mix identities than split one (0.2).
     Recall,
     /// A probability of one's own, from 0 to 1.
     Probability(f32),
@@ -31,9 +31,9 @@ pub enum Prefer {
 impl Prefer {
     fn least(self) -> Result<f32> {
         match self {
-            Prefer::Precision => Ok(0.7),
-            Prefer::Balanced => Ok(0.5),
-            Prefer::Recall => Ok(0.3),
+            Prefer::Precision => Ok(0.6),
+            Prefer::Balanced => Ok(0.4),
+            Prefer::Recall => Ok(0.2),
             Prefer::Probability(p) if (0.0..=1.0).contains(&p) => Ok(p),
             Prefer::Probability(p) => Err(Error::Parameter {
                 name: "--prefer",
@@ -56,6 +56,9 @@ pub struct KinParams {
 /// What surely is one, and what may be one, when strangers are looked for.
 const STRICT: f32 = 0.8;
 const GENEROUS: f32 = 0.2;
+
+/// Fewer rows do not tell how near strangers come.
+const FEW_ROWS: usize = 200;
 
 /// Clusters embeddings without labels or thresholds, on `graph` if there is one.
 ///
@@ -98,6 +101,9 @@ pub fn kin(
     let background = timed("background", &mut timings, || Background::of(embeddings, seed));
     let mut ties = timed("connectivity", &mut timings, || ties(graph, &background, progress));
     timed("strangers", &mut timings, || -> Result<()> {
+        if embeddings.len() < FEW_ROWS {
+            return Ok(());
+        }
         let strict = modules(graph, &ties, STRICT, seed, progress)?;
         let generous = modules(graph, &ties, GENEROUS, seed, progress)?;
         let drawn = Drawn { strict: &strict, generous: &generous };
@@ -164,13 +170,14 @@ mod tests {
         assert_eq!(labels([0.6, 0.8].repeat(200), 2), [0; 200]);
     }
 
+    /// Not all, see MODEL_CARD.md: no set of strangers only was in training.
     #[test]
-    fn strangers_stay_alone() {
+    fn most_strangers_stay_alone() {
         let mut stream = crate::random::Stream::new(5, crate::random::Purpose::Image, 0, 0);
         let rows = (0..1000 * 64).map(|_| stream.rough_normal()).collect();
         let labels = labels(rows, 64);
         let clusters = labels.iter().max().unwrap() + 1;
-        assert!(clusters > 900, "{clusters}");
+        assert!(clusters > 700, "{clusters}");
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(super) struct Structure<'a> {
     ends: Vec<End>,
     /// What the best of N normal draws reaches.
     reach: f32,
+    /// log2(1 + r) of ranks r from 0 to K.
+    logarithms: Vec<f32>,
 }
 
 /// What one end of an edge says, whatever the edge.
@@ -105,7 +107,8 @@ impl<'a> Structure<'a> {
             }
         };
         let ends = if k == 0 { Vec::new() } else { (0..n).into_par_iter().map(end).collect() };
-        Self { graph, background, standard, mass, arrivals, ends, reach }
+        let logarithms = (0..=k).map(|rank| (1.0 + rank as f32).log2()).collect();
+        Self { graph, background, standard, mass, arrivals, ends, reach, logarithms }
     }
 
     pub(super) fn scratch(&self) -> Scratch {
@@ -161,7 +164,7 @@ impl<'a> Structure<'a> {
         out.push(z);
         out.push(z / self.reach * 3.0);
         out.push((background.of_vertex(i, s) - background.of_vertex(j, s)).abs());
-        out.both((1.0 + place as f32).log2(), (1.0 + back as f32).log2());
+        out.both(self.logarithms[place], self.logarithms[back]);
         out.push(if back < k { 1.0 } else { 0.0 });
         let (mut count, mut from) = (0, 0);
         for depth in DEPTHS {

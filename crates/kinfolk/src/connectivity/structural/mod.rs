@@ -13,7 +13,7 @@
 //! where d(z) is the share of strangers among all pairs at that z, measured on the set itself, a local false discovery rate
 //! (Efron, 2004) whose null distribution is what vertices of sure clusters see outside of them.
 //!
-//! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) a few hundred times for what random and sampled
+//! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for what random and sampled
 //! rows see; memory is three floats for each edge, and features of one row at a time.
 
 mod background;
@@ -76,11 +76,12 @@ impl Ties {
         let k = graph.k().max(1);
         self.probabilities.par_chunks_mut(k).zip(self.standard.par_chunks(k)).enumerate().for_each(
             |(i, (probabilities, standard))| {
-                for ((p, &z), &similarity) in
-                    probabilities.iter_mut().zip(standard).zip(graph.neighbours(i).1)
+                let (ids, similarities) = graph.neighbours(i);
+                for (((p, &z), &j), &similarity) in
+                    probabilities.iter_mut().zip(standard).zip(ids).zip(similarities)
                 {
                     if similarity < COPY {
-                        *p *= 1.0 - strangers.share(z);
+                        *p *= 1.0 - strangers.share(i, j as usize, z);
                     }
                 }
             },

@@ -21,7 +21,8 @@ const _: () = assert!(
 
 pub(super) struct Model {
     means: Vec<f32>,
-    deviations: Vec<f32>,
+    /// One over the deviation.
+    scales: Vec<f32>,
     /// Row-major, one row for each output, and the biases.
     first: (Vec<f32>, Vec<f32>),
     second: (Vec<f32>, Vec<f32>),
@@ -43,7 +44,7 @@ impl Model {
         let mut take = |count: usize| numbers.by_ref().take(count).collect::<Vec<f32>>();
         Self {
             means: take(FEATURES),
-            deviations: take(FEATURES),
+            scales: take(FEATURES).iter().map(|deviation| 1.0 / deviation).collect(),
             first: (take(HIDDEN * FEATURES), take(HIDDEN)),
             second: (take(HIDDEN * HIDDEN), take(HIDDEN)),
             last: (take(HIDDEN), take(1)),
@@ -58,9 +59,9 @@ impl Model {
     pub(super) fn probabilities(&self, edges: &[[f32; FEATURES]], scratch: &mut Scratch, out: &mut [f32]) {
         for (edges, out) in edges.chunks(LANES).zip(out.chunks_mut(LANES)) {
             for (lane, features) in edges.iter().enumerate() {
-                for f in 0..FEATURES {
-                    scratch.input[f][lane] =
-                        ((features[f] - self.means[f]) / self.deviations[f]).clamp(-FAR, FAR);
+                let standard = self.means.iter().zip(&self.scales).zip(features);
+                for (input, ((mean, scale), value)) in scratch.input.iter_mut().zip(standard) {
+                    input[lane] = ((value - mean) * scale).clamp(-FAR, FAR);
                 }
             }
             let logits = self.logits(scratch);

@@ -11,7 +11,9 @@ fn slow(graph: &KnnGraph, b: &Background, i: usize, place: usize) -> Vec<f32> {
     let z = |v: usize, at: usize| b.standard(v, ids(v)[at], graph.neighbours(v).1[at]);
     let row = |v: usize| (0..k).map(|at| z(v, at)).collect::<Vec<f32>>();
     let mass = |v: usize, at: usize| {
-        (z(v, at) as f64 / 2.0).exp() / row(v).iter().map(|&z| (z as f64 / 2.0).exp()).sum::<f64>()
+        let most = row(v).into_iter().fold(f32::MIN, f32::max);
+        let of = |z: f32| ((z - most) as f64 / 2.0).exp();
+        of(z(v, at)) / row(v).into_iter().map(of).sum::<f64>()
     };
     let arrivals = |v: usize| (0..n).filter(|&u| ids(u).contains(&v)).count() as f32;
     let (j, s) = (ids(i)[place], graph.neighbours(i).1[place]);
@@ -87,7 +89,7 @@ proptest! {
     }
 }
 
-/// Fixed numbers: weights and features that no longer fit each other would show here first.
+/// Weights and features that no longer fit each other would show here first.
 #[test]
 fn near_is_more_probable_than_far() {
     let params = crate::synth::SynthParams { identities: 50, dim: 64, ..Default::default() };
