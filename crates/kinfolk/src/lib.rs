@@ -94,5 +94,5 @@ pub use knn::{Kernel, KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use partition::{
     Flow, MapParams, Modules, WeightedGraph, codelength, map_equation, natural_tau, number_by_size,
 };
-pub use pipeline::{ClusterParams, Clustering, Confidence, cluster};
+pub use pipeline::{ClusterParams, Clustering, Confidence, KinParams, Prefer, cluster, kin};
 pub use progress::Progress;

@@ -9,6 +9,10 @@ use crate::{
 };
 use std::time::{Duration, Instant};
 
+mod kin;
+
+pub use kin::{KinParams, Prefer, kin};
+
 /// What makes one vertex more confident than another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Confidence<'a> {
@@ -97,15 +101,10 @@ pub fn cluster(
     let mut report = None;
     let found;
     let graph = match graph {
-        Some(graph) if graph.len() != embeddings.len() => {
-            return Err(Error::Length {
-                place: "graph".to_owned(),
-                what: "vertices (one per embedding)".to_owned(),
-                expected: embeddings.len(),
-                found: graph.len(),
-            });
+        Some(graph) => {
+            check_length(embeddings, graph)?;
+            graph
         }
-        Some(graph) => graph,
         None => {
             let (graph, how) = timed("knn", &mut timings, || knn_graph(embeddings, &params.knn, progress))?;
             report = Some(how);
@@ -120,6 +119,14 @@ pub fn cluster(
         (links.cut(tau), tau)
     });
     Ok(Clustering { labels, links, tau, knn: report, k: graph.k(), timings })
+}
+
+fn check_length(embeddings: &Embeddings, graph: &KnnGraph) -> Result<()> {
+    if graph.len() == embeddings.len() {
+        return Ok(());
+    }
+    let (place, what) = ("graph".to_owned(), "vertices (one per embedding)".to_owned());
+    Err(Error::Length { place, what, expected: embeddings.len(), found: graph.len() })
 }
 
 fn confidence(embeddings: &Embeddings, graph: &KnnGraph, designs: &[Confidence]) -> Result<Vec<f32>> {

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels, write_npy_i64};
 use kinfolk::metrics::evaluate;
 use kinfolk::{
-    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, Links, Progress,
-    cluster,
+    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Links,
+    Progress, cluster, kin,
 };
 use kinfolk_nn::{Among, ApplyParams, Model, ModelConfig};
 use serde_json::{Map, Value, json};
@@ -74,6 +74,8 @@ pub struct Arguments {
 enum Method {
     /// Tree of nearest neighbours of higher density; no labels, no training, O(N K) after the neighbours
     Density,
+    /// Probability of every edge from what surrounds it, then the map equation; no labels, no threshold
+    Kin,
     /// Confidence by the model's GCN-V, then the nearest neighbour of higher confidence
     GcnV,
     /// The same, but the most confident rows take the neighbour that the model's GCN-E connects them with
@@ -137,6 +139,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let graph = read_neighbours(&arguments, &embeddings)?;
     let outcome = match &arguments.model {
         Some(path) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
+        None if arguments.method == Some(Method::Kin) => by_kin(&arguments, &embeddings, graph.as_ref())?,
         None => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
     };
     let found = &outcome.clustering;
@@ -216,6 +219,17 @@ fn by_density(
     Ok(Outcome { clustering, method: Method::Density, parameters, rebuilt: None })
 }
 
+fn by_kin(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+) -> Result<Outcome, Failure> {
+    let knn = arguments.neighbours.params(embeddings.len());
+    let params = KinParams { knn, prefer: Default::default() };
+    let clustering = kin(embeddings, graph, &params, &Bars::default())?;
+    Ok(Outcome { clustering, method: Method::Kin, parameters: json!({}), rebuilt: None })
+}
+
 fn with_model(
     arguments: &Arguments,
     path: &Path,
@@ -225,8 +239,9 @@ fn with_model(
     let model = Model::read(path)?;
     let place = path.display();
     let method = match (arguments.method, &model.gcn_e) {
-        (Some(Method::Density), _) => {
-            return Err(Failure::Usage("--method density: expected no --model, found one".to_owned()));
+        (Some(method @ (Method::Density | Method::Kin)), _) => {
+            let message = format!("--method {}: expected no --model, found one", method.name());
+            return Err(Failure::Usage(message));
         }
         (Some(Method::GcnVe), None) => {
             let message = format!("--method gcn-ve: expected a model with GCN-E, found none in {place}");

@@ -11,6 +11,7 @@
 //! Cost: O(N K) time at worst; the scan of a vertex ends at its M-th candidate.
 
 mod links;
+pub(crate) mod structural;
 
 pub use links::Links;
 pub(crate) use links::check_confidence;

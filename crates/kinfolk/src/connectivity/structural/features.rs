@@ -1,0 +1,238 @@
+//! What surrounds an edge (i, j) of the kNN graph, told without dimension or scale.
+//!
+//! z is the similarity in units of the background, see `background`; Z_i(r) that of i's r-th neighbour. Where both ends have
+//! a value, the model gets the smaller and the larger: it does not matter who lists whom.
+//!
+//! | columns | what |
+//! |---|---|
+//! | 0-3 | similarity in units of the set's background; z; z in units of what the best of N normal draws reaches; how much the two ends differ about z |
+//! | 4-6 | log2 of the ranks, K where not listed; 1 if both list each other |
+//! | 7-11 | share of common neighbours among the first 5, 10, 20, 40 and K |
+//! | 12-14 | mass of the common neighbours: sum of p_i(m) and of p_j(m), p_i(m) = exp(Z_i(m)/2) over its row's sum; sum of the smaller |
+//! | 15-20 | z less that of the ends' nearest, K/4-th and last neighbours |
+//! | 21-26 | mean z of the ends' nearest 5 and 20, and their last |
+//! | 27-28 | the best and third best common neighbour m, by the smaller of z(i, m) and z(j, m), less z |
+//! | 29-30 | log2 of how many list the ends, relative to K |
+//! | 31-32 | share of the ends' neighbours beyond what the best of N normal draws reaches |
+//! | 33 | log2 of how many list the common neighbours, on average, relative to K |
+//! | 34-36 | log10 of N; medians of the ends in units of the set's background |
+//!
+//! Shared-neighbour mass is Ada-NETS' and Pair-Cls' idea; ranks both ways are Zhu et al.'s rank-order distance (2011).
+//!
+//! Cost: O(K^2) for each row, by a table of where row i lists whom.
+
+use super::Background;
+use crate::KnnGraph;
+use rayon::prelude::*;
+
+pub(super) const FEATURES: usize = 37;
+const DEPTHS: [usize; 4] = [5, 10, 20, 40];
+
+/// What all edges need to know of the vertices.
+pub(super) struct Structure<'a> {
+    graph: &'a KnnGraph,
+    background: &'a Background,
+    /// z of each edge, N x K.
+    standard: Vec<f32>,
+    /// p_i(m) of each edge, N x K.
+    mass: Vec<f32>,
+    /// How many list each vertex.
+    arrivals: Vec<u32>,
+    ends: Vec<End>,
+    /// What the best of N normal draws reaches.
+    reach: f32,
+    /// log2(1 + r) of ranks r from 0 to K.
+    logarithms: Vec<f32>,
+}
+
+/// What one end of an edge says, whatever the edge.
+#[derive(Clone, Copy)]
+struct End {
+    /// z of the nearest, K/4-th and last neighbours.
+    marks: [f32; 3],
+    /// Mean z of the nearest 5 and 20, z of the last.
+    density: [f32; 3],
+    beyond: f32,
+    listed: f32,
+    median: f32,
+}
+
+/// What the common neighbours of two ends add up to.
+struct Common {
+    /// How many have each depth, the larger of their two places; the last also those beyond.
+    depths: [u16; DEPTHS[3] + 1],
+    all: u32,
+    mass: [f32; 2],
+    least_mass: f32,
+    best: [f32; 3],
+    listed: u32,
+}
+
+/// Where a row lists whom, and the features of its edges.
+pub(super) struct Scratch {
+    /// 0 for "not listed", else one more than the place.
+    places: Vec<u32>,
+    features: Vec<[f32; FEATURES]>,
+}
+
+impl<'a> Structure<'a> {
+    pub(super) fn of(graph: &'a KnnGraph, background: &'a Background) -> Self {
+        let (n, k) = (graph.len(), graph.k());
+        let reach = (2.0 * (n.max(2) as f32).ln()).sqrt();
+        let (mut standard, mut mass) = (vec![0.0; n * k], vec![0.0; n * k]);
+        let row = k.max(1);
+        standard.par_chunks_mut(row).zip(mass.par_chunks_mut(row)).enumerate().for_each(
+            |(i, (standard, mass))| {
+                let (ids, similarities) = graph.neighbours(i);
+                for ((z, &j), &s) in standard.iter_mut().zip(ids).zip(similarities) {
+                    *z = background.standard(i, j as usize, s);
+                }
+                let most = standard.iter().copied().fold(f32::MIN, f32::max);
+                mass.iter_mut().zip(&*standard).for_each(|(p, &z)| *p = ((z - most) / 2.0).exp());
+                let sum: f32 = mass.iter().sum();
+                mass.iter_mut().for_each(|p| *p /= sum);
+            },
+        );
+        let mut arrivals = vec![0u32; n];
+        (0..n).for_each(|i| graph.neighbours(i).0.iter().for_each(|&j| arrivals[j as usize] += 1));
+        let end = |i: usize| {
+            let z = &standard[i * k..][..k];
+            let mean = |count: usize| z[..count.min(k)].iter().sum::<f32>() / count.min(k) as f32;
+            End {
+                marks: [z[0], z[k / 4], z[k - 1]],
+                density: [mean(5), mean(20), z[k - 1]],
+                beyond: z.iter().filter(|&&z| z > reach).count() as f32 / k as f32,
+                listed: ((1.0 + arrivals[i] as f32) / (1.0 + k as f32)).log2(),
+                median: (background.medians[i] - background.median) / background.spread,
+            }
+        };
+        let ends = if k == 0 { Vec::new() } else { (0..n).into_par_iter().map(end).collect() };
+        let logarithms = (0..=k).map(|rank| (1.0 + rank as f32).log2()).collect();
+        Self { graph, background, standard, mass, arrivals, ends, reach, logarithms }
+    }
+
+    pub(super) fn scratch(&self) -> Scratch {
+        Scratch { places: vec![0; self.graph.len()], features: Vec::new() }
+    }
+
+    pub(super) fn into_standard(self) -> Vec<f32> {
+        self.standard
+    }
+
+    /// The features of all edges that row `i` lists.
+    pub(super) fn of_row<'s>(&self, i: usize, scratch: &'s mut Scratch) -> &'s [[f32; FEATURES]] {
+        let Scratch { places, features } = scratch;
+        let ids = self.graph.neighbours(i).0;
+        ids.iter().enumerate().for_each(|(place, &j)| places[j as usize] = place as u32 + 1);
+        features.clear();
+        for (place, &j) in ids.iter().enumerate() {
+            let (common, back) = self.common(i, j as usize, places);
+            features.push(self.edge(i, place, back, &common));
+        }
+        ids.iter().for_each(|&j| places[j as usize] = 0);
+        features
+    }
+
+    /// The common neighbours of `i` and `j`, and the place at which `j` lists `i`.
+    fn common(&self, i: usize, j: usize, places: &[u32]) -> (Common, usize) {
+        let k = self.graph.k();
+        let (z_i, p_i) = (&self.standard[i * k..][..k], &self.mass[i * k..][..k]);
+        let (z_j, p_j) = (&self.standard[j * k..][..k], &self.mass[j * k..][..k]);
+        let mut back = k;
+        let mut common = Common::none();
+        for (b, &m) in self.graph.neighbours(j).0.iter().enumerate() {
+            let a = places[m as usize] as usize;
+            if a == 0 {
+                if m as usize == i {
+                    back = b;
+                }
+                continue;
+            }
+            let a = a - 1;
+            common.add(a.max(b), [p_i[a], p_j[b]], z_i[a].min(z_j[b]), self.arrivals[m as usize]);
+        }
+        (common, back)
+    }
+
+    fn edge(&self, i: usize, place: usize, back: usize, common: &Common) -> [f32; FEATURES] {
+        let (k, background) = (self.graph.k(), self.background);
+        let (ids, similarities) = self.graph.neighbours(i);
+        let (j, s, z) = (ids[place] as usize, similarities[place], self.standard[i * k + place]);
+        let (one, other) = (&self.ends[i], &self.ends[j]);
+        let mut out = Columns { values: [0.0; FEATURES], at: 0 };
+        out.push((s - background.median) / background.spread);
+        out.push(z);
+        out.push(z / self.reach * 3.0);
+        out.push((background.of_vertex(i, s) - background.of_vertex(j, s)).abs());
+        out.both(self.logarithms[place], self.logarithms[back]);
+        out.push(if back < k { 1.0 } else { 0.0 });
+        let (mut count, mut from) = (0, 0);
+        for depth in DEPTHS {
+            count += common.depths[from..depth].iter().sum::<u16>();
+            from = depth;
+            out.push(count as f32 / depth.min(k) as f32);
+        }
+        out.push(common.all as f32 / k as f32);
+        out.both(common.mass[0], common.mass[1]);
+        out.push(common.least_mass);
+        for mark in 0..3 {
+            out.both(z - one.marks[mark], z - other.marks[mark]);
+        }
+        for depth in 0..3 {
+            out.both(one.density[depth], other.density[depth]);
+        }
+        let last = one.marks[2].min(other.marks[2]);
+        out.push(common.best[0].max(last) - z);
+        out.push(common.best[2].max(last) - z);
+        out.both(one.listed, other.listed);
+        out.both(one.beyond, other.beyond);
+        out.push(((1.0 + common.listed as f32) / (1.0 + common.all as f32) / k as f32).log2());
+        out.push((self.graph.len() as f32).log10() - 4.0);
+        out.both(one.median, other.median);
+        out.values
+    }
+}
+
+impl Common {
+    fn none() -> Self {
+        let (depths, mass, best) = ([0; DEPTHS[3] + 1], [0.0; 2], [f32::MIN; 3]);
+        Self { depths, all: 0, mass, least_mass: 0.0, best, listed: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, depth: usize, mass: [f32; 2], weaker: f32, listed: u32) {
+        self.depths[depth.min(DEPTHS[3])] += 1;
+        self.all += 1;
+        self.mass[0] += mass[0];
+        self.mass[1] += mass[1];
+        self.least_mass += mass[0].min(mass[1]);
+        self.listed += listed;
+        let [first, second, third] = self.best;
+        if weaker > first {
+            self.best = [weaker, first, second];
+        } else if weaker > second {
+            self.best = [first, weaker, second];
+        } else if weaker > third {
+            self.best[2] = weaker;
+        }
+    }
+}
+
+/// Features in the order of the table above.
+struct Columns {
+    values: [f32; FEATURES],
+    at: usize,
+}
+
+impl Columns {
+    fn push(&mut self, value: f32) {
+        self.values[self.at] = value;
+        self.at += 1;
+    }
+
+    /// The smaller, then the larger.
+    fn both(&mut self, one: f32, other: f32) {
+        self.push(one.min(other));
+        self.push(one.max(other));
+    }
+}

@@ -1,0 +1,206 @@
+//! `kin`: no labels, no threshold. kNN graph, probability of every edge, modules by the map equation.
+//!
+//! 1. The background of the set and of each vertex, and what surrounds each edge: a probability p.
+//! 2. Two partitions by p, one strict and one generous, tell who is surely a stranger of whom; how near strangers come
+//!    corrects p (see `connectivity/structural`).
+//! 3. The map equation on the edges that remain, weighted by p.
+//!
+//! Cost beyond the graph: see the stages.
+
+use super::timed;
+use crate::connectivity::structural::{Background, Drawn, Strangers, Ties, ties};
+use crate::{
+    Clustering, Embeddings, Error, KnnGraph, KnnParams, Links, MapParams, Progress, Result, WeightedGraph,
+    knn_graph, map_equation,
+};
+
+/// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Prefer {
+    /// Rather split an identity than mix two (0.6).
+    Precision,
+    /// Neither (0.4).
+    #[default]
+    Balanced,
+    /// Rather mix identities than split one (0.2).
+    Recall,
+    /// A probability of one's own, from 0 to 1.
+    Probability(f32),
+}
+
+impl Prefer {
+    fn least(self) -> Result<f32> {
+        match self {
+            Prefer::Precision => Ok(0.6),
+            Prefer::Balanced => Ok(0.4),
+            Prefer::Recall => Ok(0.2),
+            Prefer::Probability(p) if (0.0..=1.0).contains(&p) => Ok(p),
+            Prefer::Probability(p) => Err(Error::Parameter {
+                name: "--prefer",
+                expected: "a probability from 0 to 1",
+                found: p.to_string(),
+            }),
+        }
+    }
+}
+
+/// Parameters of [`kin`].
+#[derive(Debug, Clone, Default)]
+pub struct KinParams {
+    /// The graph, unless one is given. Its seed is that of everything random here.
+    pub knn: KnnParams,
+    /// Which mistake is worse.
+    pub prefer: Prefer,
+}
+
+/// What surely is one, and what may be one, when strangers are looked for.
+const STRICT: f32 = 0.8;
+const GENEROUS: f32 = 0.2;
+
+/// Fewer rows do not tell how near strangers come.
+const FEW_ROWS: usize = 200;
+
+/// Clusters embeddings without labels or thresholds, on `graph` if there is one.
+///
+/// The links of the result are the strongest tie of each row within its cluster, with its cosine; the confidence of a row
+/// is the probability of that tie, 0 for a row alone. `tau` is -1: no link is cut.
+///
+/// ```
+/// use kinfolk::synth::{Synth, SynthParams};
+/// # fn main() -> kinfolk::Result<()> {
+/// let params = SynthParams { identities: 40, dim: 64, ..SynthParams::default() };
+/// let (embeddings, truth) = Synth::new(params)?.whole().to_embeddings()?;
+/// let found = kinfolk::kin(&embeddings, None, &kinfolk::KinParams::default(), &())?;
+/// assert!(kinfolk::metrics::evaluate(&truth, &found.labels)?.bcubed.f > 0.7);
+/// # Ok(())
+/// # }
+/// ```
+pub fn kin(
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+    params: &KinParams,
+    progress: &dyn Progress,
+) -> Result<Clustering> {
+    let least = params.prefer.least()?;
+    let seed = params.knn.seed;
+    let mut timings = Vec::new();
+    let mut report = None;
+    let found;
+    let graph = match graph {
+        Some(graph) => {
+            super::check_length(embeddings, graph)?;
+            graph
+        }
+        None => {
+            let (graph, how) = timed("knn", &mut timings, || knn_graph(embeddings, &params.knn, progress))?;
+            report = Some(how);
+            found = graph;
+            &found
+        }
+    };
+    let background = timed("background", &mut timings, || Background::of(embeddings, seed));
+    let mut ties = timed("connectivity", &mut timings, || ties(graph, &background, progress));
+    timed("strangers", &mut timings, || -> Result<()> {
+        if embeddings.len() < FEW_ROWS {
+            return Ok(());
+        }
+        let strict = modules(graph, &ties, STRICT, seed, progress)?;
+        let generous = modules(graph, &ties, GENEROUS, seed, progress)?;
+        let drawn = Drawn { strict: &strict, generous: &generous };
+        let strangers = Strangers::of(embeddings, graph, &background, &ties, &drawn, seed);
+        ties.doubt(graph, &strangers);
+        Ok(())
+    })?;
+    let (labels, links) = timed("partition", &mut timings, || -> Result<_> {
+        let labels = modules(graph, &ties, least, seed, progress)?;
+        let links = strongest_ties(graph, &ties, &labels)?;
+        Ok((labels, links))
+    })?;
+    Ok(Clustering { labels, links, tau: -1.0, knn: report, k: graph.k(), timings })
+}
+
+/// Modules of the edges more probable than `least`.
+fn modules(
+    graph: &KnnGraph,
+    ties: &Ties,
+    least: f32,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<i64>> {
+    let weights: Vec<f32> = ties.probabilities.iter().map(|&p| if p > least { p } else { 0.0 }).collect();
+    let graph = WeightedGraph::from_knn(graph, &weights)?;
+    Ok(map_equation(&graph, &MapParams { seed, ..MapParams::default() }, progress)?.labels)
+}
+
+/// For each vertex, of the edges it lists that stay within its module, the most probable.
+fn strongest_ties(graph: &KnnGraph, ties: &Ties, labels: &[i64]) -> Result<Links> {
+    let (n, k) = (graph.len(), graph.k());
+    let (mut parents, mut similarities, mut confidence) = (vec![Links::NONE; n], vec![0.0; n], vec![0.0; n]);
+    for i in 0..n {
+        let (ids, cosines) = graph.neighbours(i);
+        for ((&j, &s), &p) in ids.iter().zip(cosines).zip(&ties.probabilities[i * k..]) {
+            if labels[i] == labels[j as usize] && p > confidence[i] {
+                (parents[i], similarities[i], confidence[i]) = (j, s, p);
+            }
+        }
+    }
+    Links::from_parts(confidence, 1, parents, similarities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::evaluate;
+    use crate::synth::{Synth, SynthParams};
+    use crate::testing::on_one_and_three_threads;
+
+    fn labels(rows: Vec<f32>, dim: usize) -> Vec<i64> {
+        let embeddings = Embeddings::from_rows(rows, dim, "test").unwrap();
+        kin(&embeddings, None, &KinParams::default(), &()).unwrap().labels
+    }
+
+    #[test]
+    fn the_smallest_sets_have_labels() {
+        assert_eq!(labels(vec![1.0, 0.0], 2), [0]);
+        assert_eq!(labels(vec![1.0, 0.0, -1.0, 0.0], 2).len(), 2);
+    }
+
+    #[test]
+    fn copies_of_one_row_are_one_cluster() {
+        assert_eq!(labels([0.6, 0.8].repeat(200), 2), [0; 200]);
+    }
+
+    /// Not all, see MODEL_CARD.md: no set of strangers only was in training.
+    #[test]
+    fn most_strangers_stay_alone() {
+        let mut stream = crate::random::Stream::new(5, crate::random::Purpose::Image, 0, 0);
+        let rows = (0..1000 * 64).map(|_| stream.rough_normal()).collect();
+        let labels = labels(rows, 64);
+        let clusters = labels.iter().max().unwrap() + 1;
+        assert!(clusters > 700, "{clusters}");
+    }
+
+    #[test]
+    fn identities_are_found_the_same_on_any_number_of_threads() {
+        let params = SynthParams { identities: 60, dim: 64, seed: 9, ..SynthParams::default() };
+        let (embeddings, truth) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let [one, three] =
+            on_one_and_three_threads(|| kin(&embeddings, None, &KinParams::default(), &()).unwrap());
+        assert_eq!((&one.labels, &one.links), (&three.labels, &three.links));
+        let scores = evaluate(&truth, &one.labels).unwrap();
+        assert!(scores.bcubed.f > 0.8, "{scores:?}");
+        for i in 0..embeddings.len() {
+            if let Some((parent, _)) = one.links.parent(i) {
+                assert_eq!(one.labels[i], one.labels[parent as usize]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_probability_out_of_range_is_an_error() {
+        let embeddings = Embeddings::from_rows(vec![1.0, 0.0], 2, "test").unwrap();
+        let params = KinParams { prefer: Prefer::Probability(1.5), ..KinParams::default() };
+        let message = kin(&embeddings, None, &params, &()).unwrap_err().to_string();
+        assert!(message.contains("1.5"), "{message}");
+    }
+}
