@@ -20,6 +20,16 @@ pub fn peak_memory() -> u64 {
     usage().ru_maxrss as u64 * unit
 }
 
+/// Gives large blocks back to the system as soon as they are free. Training makes tensors of ever different sizes, and
+/// between those the GNU allocator leaves gaps that it cannot use: gigabytes, after some epochs of GCN-E.
+pub fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: `mallopt` only sets a parameter of the allocator, and does nothing if it does not know it.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+    }
+}
+
 /// `VmHWM` in KB.
 fn high_water(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -307,6 +307,27 @@ fn demo_draws_a_picture() {
 }
 
 #[test]
+fn kin_needs_no_threshold() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "20", "--dim", "32"]);
+    let count = |prefer: &str| {
+        let all = ["cluster", "set/features.npy", "--method", "kin", "--prefer", prefer, "--json"];
+        succeeds(here, &all).json()["clusters"]["count"].as_u64().unwrap()
+    };
+    assert!(count("recall") <= count("balanced") && count("balanced") <= count("precision"));
+    assert_eq!(count("0.7"), count("precision"));
+    let refused = |all: &[&str]| {
+        let run = kinfolk(here, &[&["cluster", "set/features.npy"], all].concat());
+        assert_eq!(run.code(), 2);
+        run.stderr()
+    };
+    assert!(refused(&["--method", "kin", "--tau", "0.5"]).contains("--tau: expected no threshold"));
+    assert!(refused(&["--prefer", "recall"]).contains("--prefer: expected --method kin"));
+    assert!(refused(&["--method", "kin", "--prefer", "2"]).contains("a probability from 0 to 1"));
+}
+
+#[test]
 fn oracles_need_labels() {
     let directory = TempDir::new().unwrap();
     succeeds(directory.path(), &["synth", "set", "--identities", "20", "--dim", "16"]);

@@ -9,7 +9,7 @@ use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels, write_
 use kinfolk::metrics::evaluate;
 use kinfolk::{
     ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Links,
-    Progress, cluster, kin,
+    Prefer, Progress, cluster, kin,
 };
 use kinfolk_nn::{Among, ApplyParams, Model, ModelConfig};
 use serde_json::{Map, Value, json};
@@ -55,6 +55,10 @@ pub struct Arguments {
     /// Share of density in the confidence of GCN-V
     #[arg(long, value_name = "SHARE", requires = "model")]
     density: Option<f32>,
+    /// Which mistake of kin is worse: precision (rather split an identity than mix two), balanced, recall, or the
+    /// probability from 0 to 1 that a tie must have [default: balanced]
+    #[arg(long, value_name = "WHAT", value_parser = prefer)]
+    prefer: Option<Prefer>,
     /// What makes a row confident, several with commas are averaged by rank; those that begin with s need --labels
     /// and show what is possible at best
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', default_value = "u-weight")]
@@ -137,6 +141,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
+    if arguments.prefer.is_some() && arguments.method != Some(Method::Kin) {
+        return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
+    }
     let outcome = match &arguments.model {
         Some(path) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
         None if arguments.method == Some(Method::Kin) => by_kin(&arguments, &embeddings, graph.as_ref())?,
@@ -224,10 +231,29 @@ fn by_kin(
     embeddings: &Embeddings,
     graph: Option<&KnnGraph>,
 ) -> Result<Outcome, Failure> {
+    if arguments.tau.is_some() {
+        let message =
+            "--tau: expected no threshold with --method kin (--prefer says what matters), found one";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let knn = arguments.neighbours.params(embeddings.len());
-    let params = KinParams { knn, prefer: Default::default() };
+    let params = KinParams { knn, prefer: arguments.prefer.unwrap_or_default() };
     let clustering = kin(embeddings, graph, &params, &Bars::default())?;
-    Ok(Outcome { clustering, method: Method::Kin, parameters: json!({}), rebuilt: None })
+    let parameters = json!({ "prefer": format!("{:?}", params.prefer).to_lowercase() });
+    Ok(Outcome { clustering, method: Method::Kin, parameters, rebuilt: None })
+}
+
+/// Reads `--prefer`.
+fn prefer(text: &str) -> Result<Prefer, String> {
+    match text {
+        "precision" => Ok(Prefer::Precision),
+        "balanced" => Ok(Prefer::Balanced),
+        "recall" => Ok(Prefer::Recall),
+        number => match number.parse() {
+            Ok(probability) if (0.0..=1.0).contains(&probability) => Ok(Prefer::Probability(probability)),
+            _ => Err("expected precision, balanced, recall or a probability from 0 to 1".to_owned()),
+        },
+    }
 }
 
 fn with_model(

@@ -3,7 +3,7 @@
 use super::{Features, LinkCount, Neighbours, check_writable};
 use crate::bars::Bars;
 use crate::failure::Failure;
-use crate::table;
+use crate::{machine, table};
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk_nn::{
@@ -165,6 +165,7 @@ impl Interruption {
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let start = Instant::now();
+    machine::return_large_blocks();
     let embeddings = arguments.features.read()?;
     let labels = read_labels(&arguments.labels)?;
     check_label_count(&labels, embeddings.len(), &arguments.labels, &arguments.features.features)?;
