@@ -173,7 +173,8 @@ proptest! {
             let labels: Vec<i64> = dense.labels.iter().map(|&m| m as i64).collect();
             let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
             let length = codelength(&graph, flow, &labels).unwrap();
-            prop_assert!((modular_bits(&coarse.rates) - fixed - length).abs() < 1e-6);
+            // As above: f32 flows leave some 1e-8 of nothing.
+            prop_assert!((modular_bits(&coarse.rates) - fixed - length).abs() < 1e-5);
             for (m, rates) in coarse.rates.iter().enumerate() {
                 let flow: f64 = coarse.links(m).iter().map(|link| link.flow as f64).sum();
                 prop_assert!((flow - rates.enter - rates.exit).abs() < 1e-6);
