@@ -7,8 +7,8 @@
 //! In a set of singletons h and h0 are the same until z is far above what strangers reach; in a set of large identities
 //! relatives outnumber strangers early, and d leaves weaker ties alone. No threshold would do for both. Sets have both in
 //! them, so h is counted for five kinds of vertices apart, by how many neighbours are nearer than all but 0.05 strangers
-//! a vertex; an edge is doubted as its more doubtful end does. With one kind, a set of faces of which a seventh are
-//! singletons had BCubed F 92.6, with five 94.4 (at the same least probability).
+//! a vertex; an edge is doubted by the mean of its ends. The larger of the two is better where many are singletons (faces: BCubed
+//! F 93.9 instead of 93.2) and isolates poor images elsewhere (synthetic, 102,000 rows: pairwise F 93.0 instead of 94.4).
 //!
 //! Cost: O(N M D) with M = 256 + 5 x 128, in blocks of rows, the sampled rows in cache.
 
@@ -99,7 +99,7 @@ impl Strangers {
     /// The share of strangers among pairs at `z` as `i` and `j` see it.
     pub(super) fn share(&self, i: usize, j: usize, z: f32) -> f32 {
         let seen = |v: usize| along(&self.shares[self.kinds[v] as usize], z);
-        seen(i).max(seen(j))
+        (seen(i) + seen(j)) / 2.0
     }
 }
 
@@ -218,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn the_more_doubtful_end_decides() {
+    fn both_ends_have_a_say() {
         let strangers = Strangers {
             kinds: vec![0, 4],
             shares: (0..5).map(|s| vec![1.0 - 0.2 * s as f32; BINS]).collect(),
         };
-        assert_eq!(strangers.share(0, 1, 4.0), 1.0);
+        assert!((strangers.share(0, 1, 4.0) - 0.6).abs() < 1e-6);
         assert!(strangers.share(1, 1, 4.0) < 0.3);
     }
 }
