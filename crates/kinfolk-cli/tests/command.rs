@@ -316,7 +316,7 @@ fn kin_needs_no_threshold() {
         succeeds(here, &all).json()["clusters"]["count"].as_u64().unwrap()
     };
     assert!(count("recall") <= count("balanced") && count("balanced") <= count("precision"));
-    assert_eq!(count("0.7"), count("precision"));
+    assert!(count("0.1") <= count("0.95"));
     let refused = |all: &[&str]| {
         let run = kinfolk(here, &[&["cluster", "set/features.npy"], all].concat());
         assert_eq!(run.code(), 2);
