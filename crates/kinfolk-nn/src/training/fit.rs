@@ -136,7 +136,7 @@ pub(super) fn fit(
         let mut mean = Mean::default();
         for chosen in order.chunks(params.batch) {
             let batch = examples.batch(chosen, &mut noise, true);
-            let gradients = fitting.pass(&network, batch, &mut mean).backward();
+            let gradients = fitting.pass(&network, batch, true, &mut mean).backward();
             sgd.step(&mut network, gradients, learning_rate);
             progress.advance(chosen.len() as u64);
         }
@@ -148,10 +148,13 @@ pub(super) fn fit(
         }
         let validation_loss = (!division.validation.is_empty()).then(|| {
             let mut mean = Mean::default();
+            // Where nothing is differentiated nothing need be remembered: burn would keep what a backward pass never frees.
+            let network = network.untracked();
             let mut sampling = Random::new(params.seed, Purpose::Judging, 0);
             let judged = &division.validation[..division.validation.len().min(params.examples)];
             for chosen in judged.chunks(params.batch) {
-                fitting.pass(&network, examples.batch(chosen, &mut sampling, false), &mut mean);
+                let batch = examples.batch(chosen, &mut sampling, false);
+                fitting.pass(&network, batch, false, &mut mean);
             }
             mean.value()
         });
@@ -197,8 +200,8 @@ struct Fitting<'a, E> {
 }
 
 impl<E: Examples> Fitting<'_, E> {
-    /// Runs a batch; gives its mean loss, and adds it to `mean`.
-    fn pass(&self, network: &Network, batch: Batch, mean: &mut Mean) -> Tensor<1> {
+    /// Runs a batch; gives its mean loss, and adds it to `mean`. Only what is tracked can be differentiated.
+    fn pass(&self, network: &Network, batch: Batch, tracked: bool, mean: &mut Mean) -> Tensor<1> {
         let columns = self.examples.columns();
         let rows = batch.joined.len() / columns;
         let joined =
@@ -210,7 +213,7 @@ impl<E: Examples> Fitting<'_, E> {
             let counted = Tensor::<1, Int>::from_data(TensorData::new(counted, [count]), self.device);
             outputs = outputs.select(0, counted);
         }
-        let (loss, sum) = self.loss.of(outputs, &batch.targets, self.device);
+        let (loss, sum) = self.loss.of(outputs, &batch.targets, tracked, self.device);
         mean.sum += sum;
         mean.count += batch.targets.len();
         loss

@@ -25,11 +25,18 @@ impl Loss {
 
     /// The mean loss of a batch, and the sum of the losses of its rows, in order and in double precision. The gradient of
     /// a sum does not depend on the order of summation, its value would.
-    pub(super) fn of(self, outputs: Tensor<2>, targets: &[f32], device: &Device) -> (Tensor<1>, f64) {
+    pub(super) fn of(
+        self,
+        outputs: Tensor<2>,
+        targets: &[f32],
+        tracked: bool,
+        device: &Device,
+    ) -> (Tensor<1>, f64) {
         let count = targets.len();
         let constant = |values: Vec<f32>| {
             let columns = values.len() / count.max(1);
-            Tensor::<2>::from_data(TensorData::new(values, [count, columns]), device).autodiff()
+            let tensor = Tensor::<2>::from_data(TensorData::new(values, [count, columns]), device);
+            if tracked { tensor.autodiff() } else { tensor }
         };
         let losses = match self {
             Loss::Squares => (outputs - constant(targets.to_vec())).powi_scalar(2),

@@ -68,6 +68,19 @@ impl Network {
         }
     }
 
+    /// The same without a memory of what was computed with it.
+    pub(super) fn untracked(&self) -> Self {
+        let layer =
+            |layer: &Layer| Layer { weight: layer.weight.clone().inner(), bias: layer.bias.clone().inner() };
+        Self {
+            convolutions: self.convolutions.iter().map(layer).collect(),
+            hidden: layer(&self.hidden),
+            slopes: self.slopes.clone().inner(),
+            output: layer(&self.output),
+            compute: self.compute,
+        }
+    }
+
     /// Every parameter, always in the same order.
     pub(super) fn parameters(&mut self) -> Vec<&mut Tensor<2>> {
         let layers = self.convolutions.iter_mut().chain([&mut self.hidden, &mut self.output]);

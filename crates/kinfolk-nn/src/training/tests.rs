@@ -346,7 +346,7 @@ fn cross_entropy_has_the_slopes_of_its_formula() {
     };
     let tensor: Tensor<2> =
         Tensor::from_data(TensorData::new(outputs.to_vec(), [3, 2]), &device).autodiff().require_grad();
-    let (mean, sum) = Loss::CrossEntropy.of(tensor.clone(), &targets, &device);
+    let (mean, sum) = Loss::CrossEntropy.of(tensor.clone(), &targets, true, &device);
     assert!((sum - loss(&outputs)).abs() < 1e-6);
     let gradient = values(&tensor.grad(&mean.backward()).unwrap());
     for (i, &found) in gradient.iter().enumerate() {
@@ -507,7 +507,7 @@ fn steps_are_those_of_pytorch() {
             let columns = joined.len() / targets.len();
             let joined = TensorData::new(joined, [targets.len(), columns]);
             let outputs = network.forward(Tensor::from_data(joined, &device).autodiff(), Some(&operator));
-            let (mean, sum) = loss.of(outputs, &targets, &device);
+            let (mean, sum) = loss.of(outputs, &targets, true, &device);
             if step == "step1" {
                 assert!((sum / targets.len() as f64 - arrays["loss"][0]).abs() < 1e-6, "{name}");
             }
