@@ -23,7 +23,7 @@ mod weights;
 
 pub use apply::{
     Among, ApplyParams, Asked, Connectivity, NetworkClustering, VertexEstimate, cluster,
-    connected_candidates, edge_connectivity, vertex_confidence,
+    connected_candidates, edge_connectivity, rebuilt_features, vertex_confidence,
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use model::{Model, ModelConfig};

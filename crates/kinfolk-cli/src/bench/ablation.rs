@@ -20,7 +20,7 @@ use kinfolk::{
 };
 use kinfolk_nn::{
     Among, Asked, Connectivity, FitParams, GcnEParams, GcnVParams, GraphNetwork, connected_candidates,
-    edge_connectivity, train_gcn_e, train_gcn_v, vertex_confidence,
+    edge_connectivity, rebuilt_features, train_gcn_e, train_gcn_v, vertex_confidence,
 };
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -210,7 +210,7 @@ impl Ablation {
         let estimate = vertex_confidence(gcn_v, &part.features, &part.adjacency, rebuild, &Bars::default())?;
         let part = match rebuild {
             true => {
-                let features = rows_of(estimate.embeddings, gcn_v.width())?;
+                let features = rebuilt_features(estimate.embeddings, gcn_v.width())?;
                 Part::new(features, part.labels.clone(), self.arguments.k)?
             }
             false => part.clone(),
@@ -377,16 +377,6 @@ fn divide(labels: &[i64]) -> Result<(Vec<u32>, Vec<u32>), Failure> {
         identities.binary_search(&labels[row as usize]).is_ok_and(|at| at.is_multiple_of(HELD_OUT))
     };
     Ok((0..labels.len() as u32).partition(held_out))
-}
-
-/// F_L as rows of a graph. A row of zeros has no direction; it is made unlike all others, which have no negative value.
-fn rows_of(mut f_l: Vec<f32>, width: usize) -> Result<Embeddings, Failure> {
-    for (i, row) in f_l.chunks_exact_mut(width).enumerate() {
-        if row.iter().all(|&value| value == 0.0) {
-            row[i % width] = -1.0;
-        }
-    }
-    Ok(Embeddings::from_rows(f_l, width, "embeddings by GCN-V (F_L)")?)
 }
 
 /// BCubed F of some rows; the clusters and identities that they are compared with are those of all rows.

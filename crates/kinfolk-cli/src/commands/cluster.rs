@@ -163,12 +163,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     println!(
-        "{} rows -> {} clusters ({} of one row, largest {}), tau {:.3}, {:.2} s -> {}",
+        "{} rows -> {} clusters ({} of one row, largest {}){}, {:.2} s -> {}",
         embeddings.len(),
         run["clusters"]["count"],
         run["clusters"]["singletons"],
         run["clusters"]["largest"],
-        found.tau,
+        if outcome.method == Method::Kin { String::new() } else { format!(", tau {:.3}", found.tau) },
         start.elapsed().as_secs_f64(),
         directory.display()
     );
@@ -235,6 +235,9 @@ fn by_kin(
         let message =
             "--tau: expected no threshold with --method kin (--prefer says what matters), found one";
         return Err(Failure::Usage(message.to_owned()));
+    }
+    if arguments.links.given() {
+        return Err(Failure::Usage("-m: expected a method with links, found --method kin".to_owned()));
     }
     let knn = arguments.neighbours.params(embeddings.len());
     let params = KinParams { knn, prefer: arguments.prefer.unwrap_or_default() };

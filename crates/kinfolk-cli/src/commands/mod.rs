@@ -81,6 +81,11 @@ pub struct LinkCount {
 }
 
 impl LinkCount {
+    /// Whether the user said.
+    pub fn given(&self) -> bool {
+        self.m.is_some()
+    }
+
     /// Links of each row.
     pub fn m(&self, usual: usize) -> Result<usize, Failure> {
         match self.m {

@@ -142,7 +142,7 @@ pub(crate) fn mixed_confidence(
 
 /// F_L as the rows of a new graph. A row of zeros, which has no direction, is made unlike all others: none of F_L is
 /// negative, so its similarity to them is at most 0.
-pub(crate) fn rebuilt_features(mut f_l: Vec<f32>, width: usize) -> Result<Embeddings> {
+pub fn rebuilt_features(mut f_l: Vec<f32>, width: usize) -> Result<Embeddings> {
     for (i, row) in f_l.chunks_exact_mut(width).enumerate() {
         if row.iter().all(|&value| value == 0.0) {
             row[i % width] = -1.0;
