@@ -21,12 +21,14 @@ pub fn peak_memory() -> u64 {
 }
 
 /// Gives large blocks back to the system as soon as they are free. Training makes tensors of ever different sizes, and
-/// between those the GNU allocator leaves gaps that it cannot use: gigabytes, after some epochs of GCN-E.
+/// between those the GNU allocator leaves gaps that it cannot use: gigabytes, after some epochs of GCN-E. Blocks of up to
+/// 4 MB, such as the weights of a layer, are kept: asking for them anew in every step costs as much as the step.
 pub fn return_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: `mallopt` only sets a parameter of the allocator, and does nothing if it does not know it.
+    // SAFETY: `mallopt` only sets parameters of the allocator, and does nothing if it does not know them.
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
     }
 }
 

@@ -323,7 +323,10 @@ fn kin_needs_no_threshold() {
         run.stderr()
     };
     assert!(refused(&["--method", "kin", "--tau", "0.5"]).contains("--tau: expected no threshold"));
-    assert!(refused(&["--method", "kin", "-m", "2"]).contains("-m: expected a method with links"));
+    for (name, value) in [("-m", "2"), ("--confidence", "u-num"), ("--radius", "0.5")] {
+        let message = refused(&["--method", "kin", name, value]);
+        assert!(message.contains(&format!("{name}: expected a method that uses it")), "{message}");
+    }
     assert!(refused(&["--prefer", "recall"]).contains("--prefer: expected --method kin"));
     assert!(refused(&["--method", "kin", "--prefer", "2"]).contains("a probability from 0 to 1"));
 }

@@ -14,6 +14,7 @@
 mod apply;
 mod checkpoint;
 mod model;
+mod product;
 mod tensors;
 #[cfg(test)]
 mod testing;
@@ -29,7 +30,7 @@ pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use model::{Model, ModelConfig};
 #[cfg(feature = "training")]
 pub use training::{
-    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained,
-    TrainedModel, Unfinished, train, train_gcn_e, train_gcn_v,
+    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Judge, Loss, Target, TrainParams,
+    Trained, TrainedModel, Unfinished, train, train_gcn_e, train_gcn_v,
 };
 pub use weights::{GraphNetwork, Linear};

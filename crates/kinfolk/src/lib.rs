@@ -68,6 +68,9 @@
 //!
 //! Processors other than x86-64, big-endian machines, and sets beyond 5.2 million rows.
 
+#[cfg(target_arch = "x86_64")]
+#[doc(hidden)]
+pub mod amx;
 mod confidence;
 mod connectivity;
 mod embeddings;
@@ -81,6 +84,7 @@ mod partition;
 mod pipeline;
 mod progress;
 mod random;
+mod review;
 pub mod synth;
 #[cfg(test)]
 mod testing;
@@ -89,10 +93,12 @@ pub use confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_nu
 pub use connectivity::{Links, candidates, nearest_candidates};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
-pub use graph::Adjacency;
+pub use graph::{Adjacency, weighted_sum};
 pub use knn::{Kernel, KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use partition::{
-    Flow, MapParams, Modules, WeightedGraph, codelength, map_equation, natural_tau, number_by_size,
+    Evidence, Flow, MapParams, Modules, Tie, WeightedGraph, codelength, map_equation, natural_tau,
+    number_by_size,
 };
 pub use pipeline::{ClusterParams, Clustering, Confidence, KinParams, Prefer, cluster, kin};
 pub use progress::Progress;
+pub use review::{Doubt, review};

@@ -4,7 +4,7 @@
 //! labels and no training; it is what the networks of the paper are measured against.
 
 use crate::{
-    DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Links, Progress, Result,
+    DEFAULT_RADIUS, Embeddings, Error, Evidence, KnnGraph, KnnParams, KnnReport, Links, Progress, Result,
     average_ranks, knn_graph, natural_tau, nearest_candidates, s_avg, s_center, s_nbr, u_num, u_weight,
 };
 use std::time::{Duration, Instant};
@@ -61,6 +61,8 @@ pub struct Clustering {
     pub links: Links,
     /// Where the links were cut.
     pub tau: f32,
+    /// Why rows are where they are, from [`kin`]; other methods have their links.
+    pub evidence: Option<Evidence>,
     /// How the graph was found; `None` if it was given.
     pub knn: Option<KnnReport>,
     /// K of the graph.
@@ -118,7 +120,7 @@ pub fn cluster(
         let tau = params.tau.unwrap_or_else(|| natural_tau(embeddings, graph, params.knn.seed));
         (links.cut(tau), tau)
     });
-    Ok(Clustering { labels, links, tau, knn: report, k: graph.k(), timings })
+    Ok(Clustering { labels, links, tau, evidence: None, knn: report, k: graph.k(), timings })
 }
 
 fn check_length(embeddings: &Embeddings, graph: &KnnGraph) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What the ablations of Section 4.3 of the paper share: the set, the fitting of networks, the choice of tau, the report.
 //!
 //! The identities of the training part are divided once more. Networks are fitted to four fifths of them. What is chosen, tau
-//! above all, is chosen by the BCubed F of the rows of the last fifth within a clustering of the whole training part,
+//! above all, is chosen by the mean of both F of the rows of the last fifth within a clustering of the whole training part,
 //! where strangers are as near as they will be. Labels of the test part give the scores that are printed and nothing else.
 //!
 //! Cost: the fitting. GCN-V takes 6 (number of weights) operations for each row and epoch, GCN-E as many for each candidate.
@@ -19,11 +19,9 @@ use kinfolk::{
     Adjacency, Embeddings, Error, Kernel, KnnGraph, KnnParams, Links, knn_graph, nearest_candidates,
 };
 use kinfolk_nn::{
-    Among, Asked, Connectivity, FitParams, GcnEParams, GcnVParams, GraphNetwork, connected_candidates,
+    Among, Asked, Connectivity, FitParams, GcnEParams, GcnVParams, GraphNetwork, Judge, connected_candidates,
     edge_connectivity, rebuilt_features, train_gcn_e, train_gcn_v, vertex_confidence,
 };
-use rayon::prelude::*;
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -253,18 +251,9 @@ impl Ablation {
         Ok((best.0, best.1))
     }
 
-    /// The tau, from 0 to 0.98 by 0.02, at which links of the training part give these rows of it the best BCubed F; the
-    /// middle of several that are equal. And that F.
+    /// The tau at which links of the training part give these rows of it the best F, and that F.
     pub fn best_tau(&self, links: &Links, rows: &[u32]) -> (f32, f64) {
-        let truth = &self.train.labels[..];
-        let score = |step| {
-            let tau = step as f32 * 0.02;
-            (tau, bcubed_f(truth, &links.cut(tau), rows))
-        };
-        let scores: Vec<(f32, f64)> = (0..50).into_par_iter().map(score).collect();
-        let best = scores.iter().fold(0.0f64, |most, score| most.max(score.1));
-        let equal: Vec<f32> = scores.iter().filter(|score| score.1 == best).map(|score| score.0).collect();
-        (equal[equal.len() / 2], best)
+        Judge::new(&self.train.labels, rows.to_vec()).best_tau(links)
     }
 
     /// Cuts links of the test part and compares with its labels.
@@ -379,39 +368,9 @@ fn divide(labels: &[i64]) -> Result<(Vec<u32>, Vec<u32>), Failure> {
     Ok((0..labels.len() as u32).partition(held_out))
 }
 
-/// BCubed F of some rows; the clusters and identities that they are compared with are those of all rows.
-fn bcubed_f(truth: &[i64], predicted: &[i64], rows: &[u32]) -> f64 {
-    let (mut sizes, mut clusters, mut together) = (HashMap::new(), HashMap::new(), HashMap::new());
-    for (&t, &p) in truth.iter().zip(predicted) {
-        *sizes.entry(t).or_insert(0u32) += 1;
-        *clusters.entry(p).or_insert(0u32) += 1;
-        *together.entry((t, p)).or_insert(0u32) += 1;
-    }
-    let (mut precision, mut recall) = (0.0, 0.0);
-    for &row in rows {
-        let (t, p) = (truth[row as usize], predicted[row as usize]);
-        let both = f64::from(together[&(t, p)]);
-        precision += both / f64::from(clusters[&p]);
-        recall += both / f64::from(sizes[&t]);
-    }
-    // 2PR / (P + R), with both sums still to be divided by the number of rows. No row is without itself.
-    2.0 * precision * recall / (precision + recall) / rows.len() as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn over_all_rows_it_is_the_metric() {
-        let truth = [0, 0, 0, 1, 1, 2, 2, 2, 2];
-        let predicted = [0, 0, 1, 1, 1, 2, 2, 3, 3];
-        let rows: Vec<u32> = (0..9).collect();
-        let expected = evaluate(&truth, &predicted).unwrap().bcubed.f;
-        assert!((bcubed_f(&truth, &predicted, &rows) - expected).abs() < 1e-12);
-        // A stranger that is not judged itself still spoils the cluster of one who is.
-        assert!((bcubed_f(&[7, 9], &[1, 1], &[0]) - 2.0 / 3.0).abs() < 1e-12);
-    }
 
     #[test]
     fn identities_are_not_divided() {

@@ -76,8 +76,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let picture = draw_bars("Confidence designs, rho = 0, M = 1", ["pairwise F", "BCubed F"], &bars);
     let cells: Vec<Vec<String>> = lines.iter().map(Line::cells).collect();
     let notes = [
-        "u_num, u_weight: without labels but for radius and tau, chosen among 9 radii by the BCubed F of the training \
-         part.\ns_avg, s_center, s_nbr: what GCN-V learns; tau chosen by the BCubed F of held-out identities."
+        "u_num, u_weight: without labels but for radius and tau, chosen among 9 radii by the mean of both F of the training \
+         part.\ns_avg, s_center, s_nbr: what GCN-V learns; tau chosen by the mean of both F of held-out identities."
             .to_owned(),
         "oracle: s_nbr of the test labels themselves, an upper bound and no result; its tau is chosen on the training \
          part."

@@ -67,7 +67,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let picture = draw_bars("Links of each row (GCN-V+E)", ["pairwise F", "BCubed F"], &bars);
     let notes = [format!(
         "GCN-V {:.1} s, GCN-E {fitting:.1} s, GCN-E among all neighbours {fitting_all:.1} s to fit; {}.\n\
-         tau chosen for each M, and rho for 1 and -1, by the BCubed F of held-out identities;\n\
+         tau chosen for each M, and rho for 1 and -1, by the mean of both F of held-out identities;\n\
          the columns \"tau of M = 1\" cut all at {tau_of_1:.2}.",
         vertices.seconds[0],
         vertices.describe_graph(),

@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let picture = draw_lines(&charts, "the rho that held-out identities prefer");
     let notes = [format!(
         "One GCN-V ({:.1} s) and GCN-E ({fitting:.1} s) for all; {}.\n\
-         tau chosen for each rho by the BCubed F of held-out identities, which prefer rho {:.1}.",
+         tau chosen for each rho by the mean of both F of held-out identities, which prefer rho {:.1}.",
         vertices.seconds[0],
         vertices.describe_graph(),
         f64::from(chosen) / 10.0

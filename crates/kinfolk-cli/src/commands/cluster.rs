@@ -1,26 +1,25 @@
 //! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
 
-use super::{Features, LinkCount, Neighbours, eval, knn, make_directory, write_text};
+use super::{Features, LinkCount, Neighbours, eval, knn, results};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::{machine, table};
 use clap::{Args, ValueEnum};
-use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels, write_npy_i64};
+use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
 use kinfolk::{
-    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Links,
-    Prefer, Progress, cluster, kin,
+    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Prefer,
+    Progress, cluster, kin,
 };
 use kinfolk_nn::{Among, ApplyParams, Model, ModelConfig};
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Group rows of the same identity
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk cluster faces.npy -o album
-          writes album/labels.npy, album/clusters.csv and album/run.json")]
+          writes album/labels.npy, album/clusters.csv, album/review.csv and album/run.json")]
 pub struct Arguments {
     #[command(flatten)]
     features: Features,
@@ -59,13 +58,13 @@ pub struct Arguments {
     /// probability from 0 to 1 that a tie must have [default: balanced]
     #[arg(long, value_name = "WHAT", value_parser = prefer)]
     prefer: Option<Prefer>,
-    /// What makes a row confident, several with commas are averaged by rank; those that begin with s need --labels
-    /// and show what is possible at best
-    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', default_value = "u-weight")]
+    /// What makes a row confident in density, several with commas are averaged by rank; those that begin with s need
+    /// --labels and show what is possible at best [default: u-weight]
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     confidence: Vec<Design>,
-    /// Cosine distance within which u-num and u-weight count neighbours
-    #[arg(long, value_name = "R", default_value_t = DEFAULT_RADIUS)]
-    radius: f32,
+    /// Cosine distance within which u-num and u-weight count neighbours [default: 1]
+    #[arg(long, value_name = "R")]
+    radius: Option<f32>,
     /// True labels: the result is compared with them
     #[arg(long, value_name = "LABELS")]
     labels: Option<PathBuf>,
@@ -156,7 +155,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(scores) = &scores {
         run["scores"] = eval::as_json(scores);
     }
-    write_results(&directory, found, &run)?;
+    results::write(&directory, found, &run)?;
 
     if arguments.json {
         println!("{run:#}");
@@ -204,23 +203,25 @@ fn by_density(
     if arguments.links.among(Among::default()) == Among::AllNeighbours {
         return Err(Failure::Usage("-m -1: expected --model with GCN-E, found none".to_owned()));
     }
+    let radius = arguments.radius.unwrap_or(DEFAULT_RADIUS);
+    let designs = match &arguments.confidence[..] {
+        [] => &[Design::UWeight],
+        given => given,
+    };
+    let confidence = designs.iter().map(|design| design.confidence(radius, truth));
     let params = ClusterParams {
         knn: match graph {
             Some(_) => Default::default(),
             None => arguments.neighbours.params(embeddings.len()),
         },
-        confidence: arguments
-            .confidence
-            .iter()
-            .map(|design| design.confidence(arguments.radius, truth))
-            .collect::<Result<_, _>>()?,
+        confidence: confidence.collect::<Result<_, _>>()?,
         m: arguments.links.m(1)?,
         tau: arguments.tau,
     };
     let clustering = cluster(embeddings, graph, &params, &Bars::default())?;
     let parameters = json!({
-        "confidence": arguments.confidence.iter().map(name_of).collect::<Vec<_>>().join(","),
-        "radius": arguments.radius,
+        "confidence": designs.iter().map(name_of).collect::<Vec<_>>().join(","),
+        "radius": radius,
         "m": params.m,
     });
     Ok(Outcome { clustering, method: Method::Density, parameters, rebuilt: None })
@@ -236,13 +237,21 @@ fn by_kin(
             "--tau: expected no threshold with --method kin (--prefer says what matters), found one";
         return Err(Failure::Usage(message.to_owned()));
     }
-    if arguments.links.given() {
-        return Err(Failure::Usage("-m: expected a method with links, found --method kin".to_owned()));
+    let of_others = [
+        ("-m", arguments.links.given()),
+        ("--confidence", !arguments.confidence.is_empty()),
+        ("--radius", arguments.radius.is_some()),
+    ];
+    if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
+        return Err(Failure::Usage(format!("{name}: expected a method that uses it, found --method kin")));
     }
     let knn = arguments.neighbours.params(embeddings.len());
     let params = KinParams { knn, prefer: arguments.prefer.unwrap_or_default() };
     let clustering = kin(embeddings, graph, &params, &Bars::default())?;
-    let parameters = json!({ "prefer": format!("{:?}", params.prefer).to_lowercase() });
+    let parameters = json!({
+        "prefer": format!("{:?}", params.prefer).to_lowercase(),
+        "least_probability": params.prefer.least()?,
+    });
     Ok(Outcome { clustering, method: Method::Kin, parameters, rebuilt: None })
 }
 
@@ -386,36 +395,4 @@ fn describe(arguments: &Arguments, embeddings: &Embeddings, outcome: &Outcome, r
         run["rebuilt_graph"] = rebuilt.clone();
     }
     run
-}
-
-/// Writes the files of a run; `run.json` last, so that a directory with it is whole.
-fn write_results(directory: &Path, found: &Clustering, run: &Value) -> Result<(), Failure> {
-    make_directory(directory)?;
-    let summary = directory.join("run.json");
-    if summary.exists() {
-        std::fs::remove_file(&summary).map_err(|e| Error::io(&summary, e))?;
-    }
-    write_npy_i64(&directory.join("labels.npy"), &found.labels)?;
-    write_clusters(&directory.join("clusters.csv"), &found.labels, &found.links)?;
-    write_text(&summary, &format!("{run:#}\n"))
-}
-
-/// One line for each row. A row of highest confidence has no parent; a parent of at most tau was cut off.
-fn write_clusters(path: &Path, labels: &[i64], links: &Links) -> Result<(), Failure> {
-    let mut file = AtomicFile::create(path)?;
-    let mut write = || {
-        writeln!(file, "row,cluster,confidence,parent,similarity")?;
-        for (row, label) in labels.iter().enumerate() {
-            let confidence = links.confidence()[row];
-            match links.parent(row) {
-                Some((parent, similarity)) => {
-                    writeln!(file, "{row},{label},{confidence},{parent},{similarity}")?
-                }
-                None => writeln!(file, "{row},{label},{confidence},,")?,
-            }
-        }
-        Ok(())
-    };
-    write().map_err(|e| Error::io(path, e))?;
-    Ok(file.commit()?)
 }

@@ -3,8 +3,10 @@
 pub mod cluster;
 pub mod demo;
 pub mod eval;
+pub mod explain;
 pub mod import;
 pub mod knn;
+mod results;
 pub mod synth;
 pub mod train;
 

@@ -19,10 +19,10 @@
 //! with the published widths, 4 rho N D 512 for the first layer. Memory: 8 rho N 512 bytes for that (8 N 512
 //! when all neighbours are candidates).
 
-use super::gemm::{multiply, relu};
-use super::head::head;
+use super::dense::{Head, relu};
+use crate::product::{Matrix, Right, multiply};
 use crate::{GraphNetwork, Linear};
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates};
+use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates, weighted_sum};
 use rayon::prelude::*;
 
 /// Rows at which a batch is full.
@@ -116,7 +116,8 @@ pub fn edge_connectivity(
     let (mut found, others) = most_confident(graph, confidence, asked);
     let batches = batches(&found.offsets);
     progress.begin("connectivity", found.vertices.len() as u64);
-    let estimator = Estimator::new(network, features, adjacency, &found, &others);
+    let weights: Vec<Vec<f32>> = network.convolutions.iter().map(side_by_side).collect();
+    let estimator = Estimator::new(network, &weights, features, adjacency, &found, &others);
     let values: Vec<Vec<f32>> = batches
         .par_iter()
         .map_init(
@@ -218,7 +219,8 @@ struct Estimator<'a> {
     /// f [W_1 W_2] of the first layer, for each of these.
     first: Vec<f32>,
     /// [W_1 W_2] of the other layers.
-    weights: Vec<Vec<f32>>,
+    weights: Vec<Right<'a>>,
+    head: Head<'a>,
 }
 
 /// What one thread reuses from batch to batch.
@@ -235,6 +237,7 @@ struct Scratch {
 impl<'a> Estimator<'a> {
     fn new(
         network: &'a GraphNetwork,
+        weights: &'a [Vec<f32>],
         features: &Embeddings,
         adjacency: &'a Adjacency,
         found: &'a Connectivity,
@@ -245,15 +248,44 @@ impl<'a> Estimator<'a> {
         for (v, &i) in known.iter().enumerate() {
             rank[i as usize] = v as u32;
         }
-        let layer = &network.convolutions[0];
-        let (weight, columns) = (side_by_side(layer), 2 * layer.outputs);
+        let columns = 2 * network.convolutions[0].outputs;
+        let prepare =
+            |(layer, weight): (&Linear, &'a Vec<f32>)| Right::new(Matrix::new(weight, 2 * layer.outputs));
+        let mut weights = network.convolutions.iter().zip(weights).map(prepare);
+        let weight = weights.next().expect("a network has a convolution");
         let mut first = vec![0.0; known.len() * columns];
         first.par_chunks_mut(BATCH * columns).zip(known.par_chunks(BATCH)).for_each(|(out, rows)| {
             let x: Vec<f32> = rows.iter().flat_map(|&i| features.row(i as usize)).copied().collect();
-            multiply(&x, &weight, features.dim(), out, columns, false);
+            multiply(Matrix::new(&x, features.dim()), &weight, out);
         });
-        let weights = network.convolutions[1..].iter().map(side_by_side).collect();
-        Estimator { network, adjacency, found, rank, first, weights }
+        let weights = weights.collect();
+        Estimator { network, adjacency, found, rank, first, weights, head: Head::new(network) }
+    }
+
+    /// relu(f_j W_1 - f_i W_1 + A^ (f W_2) - f_i W_2 + b) for the candidates j of each of `vertices`.
+    fn first_layer(&self, vertices: impl Iterator<Item = usize>, block: &SubGraphs, out: &mut Vec<f32>) {
+        let layer = &self.network.convolutions[0];
+        let width = layer.outputs;
+        out.resize(block.rows() * width, 0.0);
+        let mut rows = out.chunks_exact_mut(width).enumerate();
+        let product = |rank: usize| &self.first[rank * 2 * width..][..2 * width];
+        let mut own = vec![0.0; width];
+        for v in vertices {
+            let (first, second) = product(v).split_at(width);
+            for (((own, first), second), bias) in own.iter_mut().zip(first).zip(second).zip(&layer.bias) {
+                *own = bias - first - second;
+            }
+            for (&j, (row, out)) in self.found.candidates[self.found.range(v)].iter().zip(&mut rows) {
+                let range = block.offsets[row]..block.offsets[row + 1];
+                let (ranks, values) = (&block.ranks[range.clone()], &block.values[range]);
+                weighted_sum(ranks, values, &self.first[width..], 2 * width, out);
+                let first = product(self.rank[j as usize] as usize);
+                for ((out, first), own) in out.iter_mut().zip(first).zip(&own) {
+                    *out += first + own;
+                }
+                relu(out);
+            }
+        }
     }
 
     /// The connectivities of a batch of vertices, in the order of their candidates.
@@ -261,30 +293,15 @@ impl<'a> Estimator<'a> {
         let found = self.found;
         let chosen = batch.clone().filter(|&v| found.range(v).len() > 1);
         scratch.block.gather(self, chosen.clone(), &mut scratch.slots);
-
-        let layer = &self.network.convolutions[0];
-        let columns = 2 * layer.outputs;
-        scratch.product.clear();
-        for v in chosen {
-            let of = |rank: usize| self.first[rank * columns..][..columns].split_at(layer.outputs);
-            let (own_1, own_2) = of(v);
-            for &j in &found.candidates[found.range(v)] {
-                let (first, second) = of(self.rank[j as usize] as usize);
-                let own = own_1.iter().zip(own_2);
-                scratch.product.extend(first.iter().zip(own).map(|(f, (own_1, own_2))| f - own_1 - own_2));
-                scratch.product.extend_from_slice(second);
-            }
-        }
-        scratch.block.aggregate(layer, &scratch.product, &mut scratch.x);
+        self.first_layer(chosen, &scratch.block, &mut scratch.x);
         for (layer, weight) in self.network.convolutions[1..].iter().zip(&self.weights) {
             let rows = scratch.block.rows();
             scratch.product.resize(rows * 2 * layer.outputs, 0.0);
-            let (inner, product) = (layer.inputs / 2, &mut scratch.product);
-            multiply(&scratch.x, weight, inner, product, 2 * layer.outputs, false);
-            scratch.block.aggregate(layer, product, &mut scratch.x);
+            multiply(Matrix::new(&scratch.x, layer.inputs / 2), weight, &mut scratch.product);
+            scratch.block.aggregate(layer, &scratch.product, &mut scratch.x);
         }
         let mut outputs = Vec::new();
-        head(self.network, &scratch.x, &mut scratch.hidden, &mut outputs);
+        self.head.apply(&scratch.x, &mut scratch.hidden, &mut outputs);
         let outputs = &mut outputs.chunks_exact(self.network.output.outputs);
 
         let mut values = Vec::with_capacity(found.offsets[batch.end] - found.offsets[batch.start]);
@@ -312,6 +329,8 @@ fn connectivity(outputs: &[f32]) -> f32 {
 struct SubGraphs {
     offsets: Vec<usize>,
     columns: Vec<u32>,
+    /// Of the vertices that the columns are.
+    ranks: Vec<u32>,
     values: Vec<f32>,
 }
 
@@ -325,6 +344,7 @@ impl SubGraphs {
         self.offsets.clear();
         self.offsets.push(0);
         self.columns.clear();
+        self.ranks.clear();
         self.values.clear();
         for v in vertices {
             let set = &of.found.candidates[of.found.range(v)];
@@ -340,6 +360,7 @@ impl SubGraphs {
                     let slot = slots.get(rank(k) as usize).copied().unwrap_or(OUTSIDE);
                     if slot != OUTSIDE {
                         self.columns.push(slot);
+                        self.ranks.push(rank(k));
                         self.values.push(value);
                     }
                 }
@@ -355,17 +376,14 @@ impl SubGraphs {
     /// `out` = relu(Y + A^ Z + b), where each row of `product` is a row of Y and then one of Z.
     fn aggregate(&self, layer: &Linear, product: &[f32], out: &mut Vec<f32>) {
         let width = layer.outputs;
-        out.clear();
         out.resize(self.rows() * width, 0.0);
         for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            let range = self.offsets[row]..self.offsets[row + 1];
+            let (columns, values) = (&self.columns[range.clone()], &self.values[range]);
+            weighted_sum(columns, values, &product[width..], 2 * width, out);
             let own = &product[row * 2 * width..][..width];
             for ((out, own), bias) in out.iter_mut().zip(own).zip(&layer.bias) {
-                *out = own + bias;
-            }
-            let range = self.offsets[row]..self.offsets[row + 1];
-            for (&column, &value) in self.columns[range.clone()].iter().zip(&self.values[range]) {
-                let other = &product[column as usize * 2 * width + width..][..width];
-                out.iter_mut().zip(other).for_each(|(out, z)| *out += value * z);
+                *out += own + bias;
             }
             relu(out);
         }

@@ -1,8 +1,7 @@
 //! Applying a model: from embeddings to labels.
 
+mod dense;
 mod edge;
-mod gemm;
-mod head;
 mod links;
 #[cfg(test)]
 mod tests;
@@ -108,10 +107,13 @@ pub fn cluster(
         }
         false => (Cow::Borrowed(embeddings), graph, Some(adjacency)),
     };
+    let adjacency = match (gcn_e, adjacency) {
+        (Some(_), None) => Some(timings.time("rebuilt adjacency", || Adjacency::from_knn(&graph, TH_SIM))?),
+        (_, known) => known,
+    };
     let (links, connectivity) = timings.time("connectivity", || {
-        let connectivity = match gcn_e {
-            Some(gcn_e) => {
-                let adjacency = adjacency.map_or_else(|| Adjacency::from_knn(&graph, TH_SIM), Ok)?;
+        let connectivity = match gcn_e.zip(adjacency) {
+            Some((gcn_e, adjacency)) => {
                 let asked = Asked { rho: config.rho, among: config.among };
                 let (features, confidence) = (&features, &confidence);
                 Some(edge_connectivity(gcn_e, features, &graph, &adjacency, confidence, &asked, progress)?)
@@ -123,7 +125,7 @@ pub fn cluster(
     })?;
     let tau = if params.connectivity { config.tau } else { config.tau_v };
     let labels = timings.time("partition", || links.cut(tau));
-    let clustering = Clustering { labels, links, tau, knn: report, k, timings: timings.0 };
+    let clustering = Clustering { labels, links, tau, evidence: None, knn: report, k, timings: timings.0 };
     Ok(NetworkClustering { clustering, rebuilt, connectivity })
 }
 

@@ -10,9 +10,8 @@
 //! Cost, with D columns and H outputs: 4 N D H operations for a layer, 2 N H (H + 1) for the head, and the
 //! product with the adjacency.
 
-use super::gemm::{affine, relu};
-use super::head::head;
-use crate::{GraphNetwork, Linear};
+use super::dense::{Dense, Head, relu};
+use crate::GraphNetwork;
 use kinfolk::{Adjacency, Embeddings, Error, Progress, Result};
 use rayon::prelude::*;
 
@@ -45,17 +44,25 @@ pub fn vertex_confidence(
     progress.begin("confidence", (n * layers) as u64);
     let mut confidence = vec![0.0; n];
     let mut input: Vec<f32> = Vec::new();
+    let head = Head::new(network);
     for (l, layer) in network.convolutions.iter().enumerate() {
         let x = if l == 0 { features.as_slice() } else { &input };
         let last = l + 1 == layers;
         let keep = !last || keep_embeddings;
         let mut output = vec![0.0; if keep { n * layer.outputs } else { 0 }];
         let order = adjacency.visiting_order();
+        let convolution = Convolution {
+            dense: Dense::new(layer),
+            dim: layer.inputs / 2,
+            adjacency,
+            head: last.then_some(&head),
+            keep,
+        };
         for wave in order.chunks(BLOCK * WAVE) {
             let blocks: Vec<Block> = wave
                 .par_chunks(BLOCK)
                 .map_init(Scratch::default, |scratch, rows| {
-                    let block = scratch.convolve(network, layer, last, adjacency, x, rows);
+                    let block = convolution.apply(x, rows, scratch);
                     progress.advance(rows.len() as u64);
                     block
                 })
@@ -92,6 +99,7 @@ fn check(network: &GraphNetwork, features: &Embeddings, adjacency: &Adjacency) -
 
 /// The result of one block.
 struct Block {
+    /// Only where it is kept.
     output: Vec<f32>,
     /// Only of the last layer.
     confidence: Vec<f32>,
@@ -103,33 +111,38 @@ struct Scratch {
     aggregated: Vec<f32>,
     /// [F, A~F], row after row.
     joined: Vec<f32>,
+    output: Vec<f32>,
     hidden: Vec<f32>,
 }
 
-impl Scratch {
-    fn convolve(
-        &mut self,
-        network: &GraphNetwork,
-        layer: &Linear,
-        last: bool,
-        adjacency: &Adjacency,
-        x: &[f32],
-        rows: &[u32],
-    ) -> Block {
-        let dim = layer.inputs / 2;
-        self.aggregated.resize(rows.len() * dim, 0.0);
-        adjacency.aggregate_rows(rows, x, dim, &mut self.aggregated);
-        self.joined.clear();
-        for (&i, aggregated) in rows.iter().zip(self.aggregated.chunks_exact(dim)) {
-            self.joined.extend_from_slice(&x[i as usize * dim..][..dim]);
-            self.joined.extend_from_slice(aggregated);
+/// One layer as it is applied to a block.
+struct Convolution<'a> {
+    dense: Dense<'a>,
+    /// Columns of its input.
+    dim: usize,
+    adjacency: &'a Adjacency,
+    /// What follows the last one.
+    head: Option<&'a Head<'a>>,
+    /// Whether the output itself is wanted.
+    keep: bool,
+}
+
+impl Convolution<'_> {
+    fn apply(&self, x: &[f32], rows: &[u32], scratch: &mut Scratch) -> Block {
+        let dim = self.dim;
+        scratch.aggregated.resize(rows.len() * dim, 0.0);
+        self.adjacency.aggregate_rows(rows, x, dim, &mut scratch.aggregated);
+        scratch.joined.clear();
+        for (&i, aggregated) in rows.iter().zip(scratch.aggregated.chunks_exact(dim)) {
+            scratch.joined.extend_from_slice(&x[i as usize * dim..][..dim]);
+            scratch.joined.extend_from_slice(aggregated);
         }
-        let (mut output, mut confidence) = (Vec::new(), Vec::new());
-        affine(layer, &self.joined, &mut output);
-        relu(&mut output);
-        if last {
-            head(network, &output, &mut self.hidden, &mut confidence);
+        self.dense.apply(&scratch.joined, &mut scratch.output);
+        relu(&mut scratch.output);
+        let mut confidence = Vec::new();
+        if let Some(head) = self.head {
+            head.apply(&scratch.output, &mut scratch.hidden, &mut confidence);
         }
-        Block { output, confidence }
+        Block { output: if self.keep { scratch.output.clone() } else { Vec::new() }, confidence }
     }
 }

@@ -11,7 +11,8 @@ use kinfolk::Links;
 use rayon::prelude::*;
 
 /// Labels that some rows are judged by.
-pub(super) struct Judge {
+#[derive(Debug, Clone)]
+pub struct Judge {
     /// The identity of every row, numbered from 0.
     identities: Vec<u32>,
     /// Rows of each identity.
@@ -21,7 +22,8 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(labels: &[i64], rows: Vec<u32>) -> Self {
+    /// `labels` of all rows; `rows` are judged.
+    pub fn new(labels: &[i64], rows: Vec<u32>) -> Self {
         let mut known = labels.to_vec();
         known.sort_unstable();
         known.dedup();
@@ -33,7 +35,7 @@ impl Judge {
     }
 
     /// The tau, from 0 to 0.98 by 0.02, of the best score, and that score. The middle of several that are equal.
-    pub(super) fn best_tau(&self, links: &Links) -> (f32, f64) {
+    pub fn best_tau(&self, links: &Links) -> (f32, f64) {
         let score = |step| {
             let tau = step as f32 * 0.02;
             (tau, self.score(&links.cut(tau)))

@@ -6,6 +6,7 @@
 mod aggregate;
 mod choose;
 mod compute;
+mod dense;
 mod disturb;
 mod division;
 mod fit;
@@ -23,6 +24,7 @@ mod tests;
 mod train;
 mod unfinished;
 
+pub use choose::Judge;
 pub use compute::Compute;
 pub use fit::{Epoch, FitState, Trained};
 pub use gcn_e::{GcnEParams, train_gcn_e};

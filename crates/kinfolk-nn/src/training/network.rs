@@ -6,10 +6,11 @@
 
 use super::aggregate::aggregate;
 use super::compute::Compute;
+use super::dense::{dense, prelu};
 use super::random::{Purpose, Random};
 use super::sparse::Operator;
 use crate::{GraphNetwork, Linear};
-use burn::tensor::activation::{prelu, relu};
+use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor, TensorData};
 
 /// x W + b. All parameters have two axes, so that one optimiser step fits them all.
@@ -49,8 +50,8 @@ impl Layer {
         Self { weight, bias }
     }
 
-    fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        x.matmul(self.weight.clone()) + self.bias.clone()
+    fn forward(&self, x: Tensor<2>, compute: Compute) -> Tensor<2> {
+        dense(x, self.weight.clone(), self.bias.clone(), compute)
     }
 }
 
@@ -98,7 +99,7 @@ impl Network {
         let mut joined = joined;
         let last = self.convolutions.len() - 1;
         for (l, convolution) in self.convolutions.iter().enumerate() {
-            let embedding = relu(convolution.forward(joined));
+            let embedding = relu(convolution.forward(joined, self.compute));
             joined = match operator {
                 _ if l == last => embedding,
                 Some(operator) => {
@@ -107,9 +108,8 @@ impl Network {
                 None => panic!("{} convolutions need the adjacency", last + 1),
             };
         }
-        let slopes = self.slopes.clone();
-        let width = slopes.dims()[1];
-        self.output.forward(prelu(self.hidden.forward(joined), slopes.reshape([width])))
+        let hidden = self.hidden.forward(joined, self.compute);
+        self.output.forward(prelu(hidden, self.slopes.clone(), self.compute), self.compute)
     }
 }
 

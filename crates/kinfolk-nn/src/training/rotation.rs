@@ -14,9 +14,13 @@
 //! log2(D) rounds let every column reach every other. Cost: O(D log D) for each row.
 
 use super::random::Random;
+use rayon::prelude::*;
 
 /// Rounds beyond those that connect all columns.
 const EXTRA_ROUNDS: usize = 3;
+
+/// Rows that are turned together.
+const LANES: usize = 16;
 
 /// Turns of pairs of columns: (first, second, cosine, sine).
 pub(super) struct Rotation(Vec<(u32, u32, f32, f32)>);
@@ -36,11 +40,40 @@ impl Rotation {
         Self(turns)
     }
 
-    pub(super) fn turn(&self, row: &mut [f32]) {
+    /// Turns rows of as many columns as the rotation has.
+    pub(super) fn turn(&self, rows: &mut [f32], dim: usize) {
+        rows.par_chunks_mut(LANES * dim).for_each(|rows| {
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the instructions are there.
+                return unsafe { self.turn_lanes_avx2(rows, dim) };
+            }
+            self.turn_lanes(rows, dim);
+        });
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn turn_lanes_avx2(&self, rows: &mut [f32], dim: usize) {
+        self.turn_lanes(rows, dim);
+    }
+
+    /// Up to [`LANES`] rows side by side: a pair of columns is turned in all of them at once.
+    #[inline(always)]
+    fn turn_lanes(&self, rows: &mut [f32], dim: usize) {
+        let mut columns = vec![[0.0; LANES]; dim];
+        for (lane, row) in rows.chunks_exact(dim).enumerate() {
+            columns.iter_mut().zip(row).for_each(|(column, x)| column[lane] = *x);
+        }
         for &(a, b, cosine, sine) in &self.0 {
-            let (x, y) = (row[a as usize], row[b as usize]);
-            row[a as usize] = cosine * x - sine * y;
-            row[b as usize] = sine * x + cosine * y;
+            let (mut x, mut y) = (columns[a as usize], columns[b as usize]);
+            for (x, y) in x.iter_mut().zip(&mut y) {
+                (*x, *y) = (cosine * *x - sine * *y, sine * *x + cosine * *y);
+            }
+            (columns[a as usize], columns[b as usize]) = (x, y);
+        }
+        for (lane, row) in rows.chunks_exact_mut(dim).enumerate() {
+            columns.iter().zip(row).for_each(|(column, x)| *x = column[lane]);
         }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! Cost: 2 nnz D operations for each product; the transpose is built once, in O(nnz).
 
+use kinfolk::weighted_sum;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -105,12 +106,8 @@ impl Sparse {
     pub(super) fn times(&self, dense: &[f32], dim: usize) -> Vec<f32> {
         let mut out = vec![0.0; self.rows() * dim];
         out.par_chunks_mut(dim.max(1)).enumerate().with_min_len(64).for_each(|(i, out)| {
-            for e in self.offsets[i]..self.offsets[i + 1] {
-                let (j, value) = (self.columns[e] as usize, self.values[e]);
-                for (out, &x) in out.iter_mut().zip(&dense[j * dim..][..dim]) {
-                    *out += value * x;
-                }
-            }
+            let row = self.offsets[i]..self.offsets[i + 1];
+            weighted_sum(&self.columns[row.clone()], &self.values[row], dense, dim, out);
         });
         out
     }

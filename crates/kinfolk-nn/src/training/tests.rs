@@ -1,6 +1,7 @@
 //! The networks against obvious loops, their gradients against differences, and training as a whole.
 
 use super::aggregate::{aggregate, gather_scatter};
+use super::dense::{dense, prelu};
 use super::fit::Trained;
 use super::network::{Network, Shape, initial, values};
 use super::params::FitParams;
@@ -179,6 +180,39 @@ fn gathering_and_scattering_is_the_same_product() {
     }
 }
 
+/// Our layers and those that burn puts together: the same outputs, the same gradients.
+#[test]
+fn layers_are_those_of_burn() {
+    let device = Device::flex();
+    let mut random = Random::new(7, Purpose::Noise, 0);
+    let mut draw = |rows: usize, columns: usize| {
+        let values = (0..rows * columns).map(|_| 2.0 * random.uniform() - 1.0).collect::<Vec<f32>>();
+        TensorData::new(values, [rows, columns])
+    };
+    let data = [draw(45, 37), draw(37, 23), draw(1, 23), draw(1, 23)];
+    let both = [true, false].map(|ours| {
+        let [x, weight, bias, slopes] =
+            data.clone().map(|data| Tensor::<2>::from_data(data, &device).autodiff().require_grad());
+        let out = if ours {
+            let hidden = dense(x.clone(), weight.clone(), bias.clone(), Compute::Cpu);
+            prelu(hidden, slopes.clone(), Compute::Cpu)
+        } else {
+            let hidden = x.clone().matmul(weight.clone()) + bias.clone();
+            burn::tensor::activation::prelu(hidden, slopes.clone().reshape([23]))
+        };
+        let gradients = out.clone().powi_scalar(3).sum().backward();
+        let mut all = vec![values(&out)];
+        all.extend([x, weight, bias, slopes].map(|parameter| values(&parameter.grad(&gradients).unwrap())));
+        all
+    });
+    for (part, (ours, burns)) in both[0].iter().zip(&both[1]).enumerate() {
+        let size = burns.iter().fold(0.0, |size: f32, x| size.max(x.abs()));
+        for (ours, burns) in ours.iter().zip(burns) {
+            assert!((ours - burns).abs() < 1e-5 * size.max(1.0), "part {part}: {ours}, burn's {burns}");
+        }
+    }
+}
+
 #[test]
 fn rotations_keep_products() {
     for dim in [1, 2, 3, 16, 37] {
@@ -188,8 +222,12 @@ fn rotations_keep_products() {
         let (mut a, mut b) = (draw(), draw());
         let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let (before, first) = (product(&a, &b), a.clone());
-        rotation.turn(&mut a);
-        rotation.turn(&mut b);
+        // Alone or among others, a row is turned alike.
+        let mut many = [&b[..], &a].concat().repeat(9);
+        rotation.turn(&mut many, dim);
+        rotation.turn(&mut a, dim);
+        rotation.turn(&mut b, dim);
+        assert_eq!(many, [&b[..], &a].concat().repeat(9));
         assert!((before - product(&a, &b)).abs() < 1e-5);
         assert!(dim == 1 || a != first);
     }
@@ -481,6 +519,7 @@ fn in_torch_order(mut network: GraphNetwork) -> Vec<f64> {
     all.into_iter().flatten().map(|&mut value| f64::from(value)).collect()
 }
 
+/// As far as 16 of 24 bits of each factor go, where products are by tiles of bfloat16.
 #[test]
 fn steps_are_those_of_pytorch() {
     for (name, loss) in [
@@ -509,7 +548,7 @@ fn steps_are_those_of_pytorch() {
             let outputs = network.forward(Tensor::from_data(joined, &device).autodiff(), Some(&operator));
             let (mean, sum) = loss.of(outputs, &targets, true, &device);
             if step == "step1" {
-                assert!((sum / targets.len() as f64 - arrays["loss"][0]).abs() < 1e-6, "{name}");
+                assert!((sum / targets.len() as f64 - arrays["loss"][0]).abs() < 1e-5, "{name}");
             }
             sgd.step(&mut network, mean.backward(), 0.1);
             if step == "step1" {
@@ -519,7 +558,7 @@ fn steps_are_those_of_pytorch() {
                 assert!(worst < 2e-5, "{name}: gradients differ by {worst}");
             }
             let worst = fixture::largest_difference(&in_torch_order(sgd.weights.clone()), &arrays[step]);
-            assert!(worst < 1e-6, "{name}: weights after {step} differ by {worst}");
+            assert!(worst < 5e-6, "{name}: weights after {step} differ by {worst}");
         }
     }
 }

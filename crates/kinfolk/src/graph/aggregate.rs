@@ -53,7 +53,7 @@ impl Adjacency {
                 // SAFETY: `order` is a permutation of 0..len, so `i` is in bounds (`out` has len rows of dim,
                 // see above) and no other turn of this loop, on any thread, gets the same row.
                 let out = unsafe { rows.get(i as usize) };
-                row_product(columns, values, dense, out);
+                row_product(columns, values, dense, dim, out);
             }
         });
     }
@@ -70,7 +70,7 @@ impl Adjacency {
         let row_product = fastest();
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(dim.max(1))) {
             let (columns, values) = self.row(i as usize);
-            row_product(columns, values, dense, out);
+            row_product(columns, values, dense, dim, out);
         }
     }
 
@@ -100,8 +100,24 @@ impl Rows {
     }
 }
 
-/// Sums `values` times the rows `columns` of `dense` into `out`.
-type RowProduct = fn(columns: &[u32], values: &[f32], dense: &[f32], out: &mut [f32]);
+/// `out` = the sum of `values[e]` times row `columns[e]` of `dense`, whose rows are `stride` apart and at least as
+/// long as `out`: one row of a sparse matrix times a dense one, as fast as this processor can.
+///
+/// ```
+/// let mut out = [0.0; 2];
+/// // Rows (1, 2) and (3, 4), with something else after each.
+/// kinfolk::weighted_sum(&[0, 1], &[0.5, 2.0], &[1.0, 2.0, 9.0, 3.0, 4.0, 9.0], 3, &mut out);
+/// assert_eq!(out, [6.5, 9.0]);
+/// ```
+///
+/// # Panics
+/// When a column is not a row of `dense`.
+pub fn weighted_sum(columns: &[u32], values: &[f32], dense: &[f32], stride: usize, out: &mut [f32]) {
+    fastest()(columns, values, dense, stride, out);
+}
+
+/// The versions of [`weighted_sum`].
+type RowProduct = fn(columns: &[u32], values: &[f32], dense: &[f32], stride: usize, out: &mut [f32]);
 
 /// The widest of the versions below that this processor runs.
 fn fastest() -> RowProduct {
@@ -109,11 +125,15 @@ fn fastest() -> RowProduct {
     {
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has AVX-512F.
-            return |columns, values, dense, out| unsafe { avx512(columns, values, dense, out) };
+            return |columns, values, dense, stride, out| unsafe {
+                avx512(columns, values, dense, stride, out)
+            };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has AVX2 and FMA.
-            return |columns, values, dense, out| unsafe { avx2(columns, values, dense, out) };
+            return |columns, values, dense, stride, out| unsafe {
+                avx2(columns, values, dense, stride, out)
+            };
         }
     }
     portable
@@ -122,23 +142,23 @@ fn fastest() -> RowProduct {
 /// 128 sums in 8 of the 32 registers; more gained nothing.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn avx512(columns: &[u32], values: &[f32], dense: &[f32], out: &mut [f32]) {
-    sum_rows::<128>(columns, values, dense, out, |x, w, sum| x.mul_add(w, sum));
+fn avx512(columns: &[u32], values: &[f32], dense: &[f32], stride: usize, out: &mut [f32]) {
+    sum_rows::<128>(columns, values, dense, stride, out, |x, w, sum| x.mul_add(w, sum));
 }
 
 /// 64 sums in half of the 16 registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn avx2(columns: &[u32], values: &[f32], dense: &[f32], out: &mut [f32]) {
-    sum_rows::<64>(columns, values, dense, out, |x, w, sum| x.mul_add(w, sum));
+fn avx2(columns: &[u32], values: &[f32], dense: &[f32], stride: usize, out: &mut [f32]) {
+    sum_rows::<64>(columns, values, dense, stride, out, |x, w, sum| x.mul_add(w, sum));
 }
 
 /// Every 64-bit ARM has fused multiply-add; elsewhere `mul_add` would be a slow call to a library.
-fn portable(columns: &[u32], values: &[f32], dense: &[f32], out: &mut [f32]) {
+fn portable(columns: &[u32], values: &[f32], dense: &[f32], stride: usize, out: &mut [f32]) {
     if cfg!(target_arch = "aarch64") {
-        sum_rows::<64>(columns, values, dense, out, |x, w, sum| x.mul_add(w, sum));
+        sum_rows::<64>(columns, values, dense, stride, out, |x, w, sum| x.mul_add(w, sum));
     } else {
-        sum_rows::<64>(columns, values, dense, out, |x, w, sum| x * w + sum);
+        sum_rows::<64>(columns, values, dense, stride, out, |x, w, sum| x * w + sum);
     }
 }
 
@@ -148,6 +168,7 @@ fn sum_rows<const WIDTH: usize>(
     columns: &[u32],
     values: &[f32],
     dense: &[f32],
+    stride: usize,
     out: &mut [f32],
     fma: impl Fn(f32, f32, f32) -> f32 + Copy,
 ) {
@@ -156,13 +177,13 @@ fn sum_rows<const WIDTH: usize>(
     let (lines, single) = rest.as_chunks_mut::<LINE>();
     let (wide_end, lines_end) = (wide.len() * WIDTH, dim - single.len());
     for (first, sums) in (0..).step_by(WIDTH).zip(wide) {
-        sum_block(columns, values, dense, dim, first, sums, fma);
+        sum_block(columns, values, dense, stride, first, sums, fma);
     }
     for (first, sums) in (wide_end..).step_by(LINE).zip(lines) {
-        sum_block(columns, values, dense, dim, first, sums, fma);
+        sum_block(columns, values, dense, stride, first, sums, fma);
     }
     for (first, sum) in (lines_end..).zip(single) {
-        sum_block(columns, values, dense, dim, first, std::array::from_mut(sum), fma);
+        sum_block(columns, values, dense, stride, first, std::array::from_mut(sum), fma);
     }
 }
 
@@ -172,7 +193,7 @@ fn sum_block<const WIDTH: usize>(
     columns: &[u32],
     values: &[f32],
     dense: &[f32],
-    dim: usize,
+    stride: usize,
     first: usize,
     out: &mut [f32; WIDTH],
     fma: impl Fn(f32, f32, f32) -> f32,
@@ -180,9 +201,9 @@ fn sum_block<const WIDTH: usize>(
     let mut sums = [0.0; WIDTH];
     for (at, (&j, &value)) in columns.iter().zip(values).enumerate() {
         if let Some(&next) = columns.get(at + AHEAD) {
-            prefetch(&dense[next as usize * dim + first..][..WIDTH]);
+            prefetch(&dense[next as usize * stride + first..][..WIDTH]);
         }
-        let block = &dense[j as usize * dim + first..][..WIDTH];
+        let block = &dense[j as usize * stride + first..][..WIDTH];
         for (sum, &x) in sums.iter_mut().zip(block) {
             *sum = fma(x, value, *sum);
         }
@@ -213,7 +234,9 @@ pub(super) mod versions {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has AVX2 and FMA.
-            all.push(|columns, values, dense, out| unsafe { avx2(columns, values, dense, out) });
+            all.push(|columns, values, dense, stride, out| unsafe {
+                avx2(columns, values, dense, stride, out)
+            });
         }
         all
     }

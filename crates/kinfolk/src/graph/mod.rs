@@ -11,6 +11,7 @@
 mod aggregate;
 mod order;
 
+pub use aggregate::weighted_sum;
 pub(crate) use order::depth_first;
 
 use crate::{Error, KnnGraph, Result};
@@ -52,15 +53,23 @@ impl Adjacency {
         let n = graph.len();
         let incoming = Incoming::of(graph, th_sim);
 
-        // Merging twice, to count and to fill, keeps the memory at what the result needs.
+        // Counting before filling keeps the memory at what the result needs.
         let mut offsets = vec![0; n + 1];
-        offsets[1..].par_iter_mut().enumerate().with_min_len(ROWS_PER_TASK).for_each_init(
-            Scratch::default,
-            |scratch, (i, length)| {
-                incoming.merge(graph, th_sim, i, scratch);
-                *length = scratch.row.len();
-            },
-        );
+        let rows = n.div_ceil(rayon::current_num_threads()).max(1);
+        offsets[1..].par_chunks_mut(rows).enumerate().for_each(|(task, lengths)| {
+            let mut listed_by = vec![u32::MAX; n];
+            for (i, length) in (task * rows..).zip(lengths) {
+                // Itself, what it lists, and what lists it without being listed.
+                let mut count = 1;
+                for (j, _) in listed(graph, th_sim, i) {
+                    listed_by[j as usize] = i as u32;
+                    count += 1;
+                }
+                let incoming = incoming.row(i).iter();
+                *length =
+                    count + incoming.filter(|&&edge| listed_by[vertex(edge) as usize] != i as u32).count();
+            }
+        });
         accumulate(&mut offsets);
 
         let mut columns = vec![0; offsets[n]];
@@ -176,6 +185,10 @@ impl Incoming {
         Self { offsets, edges }
     }
 
+    fn row(&self, i: usize) -> &[u64] {
+        &self.edges[self.offsets[i]..self.offsets[i + 1]]
+    }
+
     /// Writes row `i` of A + I, by ascending vertex: what `i` lists, what lists `i`, and `i` itself.
     fn merge(&self, graph: &KnnGraph, th_sim: f32, i: usize, scratch: &mut Scratch) {
         let Scratch { outgoing, row } = scratch;
@@ -185,7 +198,7 @@ impl Incoming {
         outgoing.sort_unstable();
 
         row.clear();
-        let mut incoming = self.edges[self.offsets[i]..self.offsets[i + 1]].iter().copied().peekable();
+        let mut incoming = self.row(i).iter().copied().peekable();
         for &edge in outgoing.iter() {
             while let Some(before) = incoming.next_if(|&other| other < edge) {
                 push_strongest(row, before);

@@ -98,7 +98,7 @@ proptest! {
             for i in 0..graph.len() {
                 let (columns, values) = adjacency.row(i);
                 let mut out = vec![0.0; dim];
-                version(columns, values, dense, &mut out);
+                version(columns, values, dense, dim, &mut out);
                 assert_close(&out, &expected[i * dim..][..dim]);
             }
         }
@@ -116,7 +116,7 @@ fn all_versions_agree_on_wide_rows() {
             for i in 0..50 {
                 let (columns, values) = adjacency.row(i);
                 let mut out = vec![0.0; dim];
-                version(columns, values, &dense, &mut out);
+                version(columns, values, &dense, dim, &mut out);
                 assert_close(&out, &expected[i * dim..][..dim]);
             }
         }

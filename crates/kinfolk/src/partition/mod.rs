@@ -9,11 +9,13 @@
 mod map_equation;
 mod natural_tau;
 mod number;
+mod spanning;
 mod tree;
 
 pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};
 pub use natural_tau::natural_tau;
 pub use number::number_by_size;
+pub use spanning::{Evidence, Tie};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@
 use super::timed;
 use crate::connectivity::structural::{Background, Drawn, Strangers, Ties, ties};
 use crate::{
-    Clustering, Embeddings, Error, KnnGraph, KnnParams, Links, MapParams, Progress, Result, WeightedGraph,
+    Clustering, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Result, WeightedGraph,
     knn_graph, map_equation,
 };
 
@@ -29,7 +29,8 @@ pub enum Prefer {
 }
 
 impl Prefer {
-    fn least(self) -> Result<f32> {
+    /// The probability that a tie must exceed.
+    pub fn least(self) -> Result<f32> {
         match self {
             Prefer::Precision => Ok(0.6),
             Prefer::Balanced => Ok(0.4),
@@ -62,8 +63,8 @@ const FEW_ROWS: usize = 200;
 
 /// Clusters embeddings without labels or thresholds, on `graph` if there is one.
 ///
-/// The links of the result are the strongest tie of each row within its cluster, with its cosine; the confidence of a row
-/// is the probability of that tie, 0 for a row alone. `tau` is -1: no link is cut.
+/// The links of the result are the tree of the most probable ties through each cluster, see [`Evidence`]; the confidence of a
+/// row is the probability of its most probable tie there, 0 for a row alone. `tau` is -1: no link is cut.
 ///
 /// ```
 /// use kinfolk::synth::{Synth, SynthParams};
@@ -111,12 +112,14 @@ pub fn kin(
         ties.doubt(graph, &strangers);
         Ok(())
     })?;
-    let (labels, links) = timed("partition", &mut timings, || -> Result<_> {
+    let (labels, evidence) = timed("partition", &mut timings, || -> Result<_> {
         let labels = modules(graph, &ties, least, seed, progress)?;
-        let links = strongest_ties(graph, &ties, &labels)?;
-        Ok((labels, links))
+        let evidence = Evidence::of(graph, &ties.probabilities, &labels, least);
+        Ok((labels, evidence))
     })?;
-    Ok(Clustering { labels, links, tau: -1.0, knn: report, k: graph.k(), timings })
+    let links = evidence.links()?;
+    let evidence = Some(evidence);
+    Ok(Clustering { labels, links, tau: -1.0, evidence, knn: report, k: graph.k(), timings })
 }
 
 /// Modules of the edges more probable than `least`.
@@ -130,21 +133,6 @@ fn modules(
     let weights: Vec<f32> = ties.probabilities.iter().map(|&p| if p > least { p } else { 0.0 }).collect();
     let graph = WeightedGraph::from_knn(graph, &weights)?;
     Ok(map_equation(&graph, &MapParams { seed, ..MapParams::default() }, progress)?.labels)
-}
-
-/// For each vertex, of the edges it lists that stay within its module, the most probable.
-fn strongest_ties(graph: &KnnGraph, ties: &Ties, labels: &[i64]) -> Result<Links> {
-    let (n, k) = (graph.len(), graph.k());
-    let (mut parents, mut similarities, mut confidence) = (vec![Links::NONE; n], vec![0.0; n], vec![0.0; n]);
-    for i in 0..n {
-        let (ids, cosines) = graph.neighbours(i);
-        for ((&j, &s), &p) in ids.iter().zip(cosines).zip(&ties.probabilities[i * k..]) {
-            if labels[i] == labels[j as usize] && p > confidence[i] {
-                (parents[i], similarities[i], confidence[i]) = (j, s, p);
-            }
-        }
-    }
-    Links::from_parts(confidence, 1, parents, similarities)
 }
 
 #[cfg(test)]

@@ -6,68 +6,9 @@
 
 use super::{PANEL, Tile};
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, __cpuid_count};
-use std::sync::OnceLock;
-
-/// True when the processor has AMX int8 and the system lets this process use it.
-pub(super) fn available() -> bool {
-    static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| {
-        const TILE_AND_INT8: u32 = 1 << 24 | 1 << 25;
-        __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & TILE_AND_INT8 == TILE_AND_INT8 && granted()
-    })
-}
-
-/// Linux saves the tile registers only of processes that asked for them.
-#[cfg(target_os = "linux")]
-fn granted() -> bool {
-    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
-    const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // SAFETY: asks for a permission; no memory is passed.
-    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn granted() -> bool {
-    false
-}
-
-/// While it lives, the tile registers of this thread are 16 rows of 64 bytes each.
-pub(super) struct Configured(());
-
-impl Configured {
-    pub(super) fn new() -> Self {
-        #[repr(C, align(64))]
-        struct Config {
-            palette: u8,
-            start_row: u8,
-            reserved: [u8; 14],
-            row_bytes: [u16; 16],
-            rows: [u8; 16],
-        }
-        let eight = |value| std::array::from_fn(|i| if i < 8 { value } else { 0 });
-        let config = Config {
-            palette: 1,
-            start_row: 0,
-            reserved: [0; 14],
-            row_bytes: eight(64),
-            rows: eight(16).map(|r| r as u8),
-        };
-        // SAFETY: reads the 64 bytes of `config`, a valid configuration; `available` was true.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &config, options(nostack, readonly)) };
-        Configured(())
-    }
-}
-
-impl Drop for Configured {
-    fn drop(&mut self) {
-        // SAFETY: gives the tile registers back; nothing else in the process uses them.
-        unsafe { asm!("tilerelease", options(nostack, nomem)) };
-    }
-}
 
 /// # Safety
-/// Needs a live [`Configured`] on this thread; `rows` holds ROWS rows of `width` bytes (a multiple of 64),
+/// Needs a live [`Configured`](crate::amx::Configured) on this thread; `rows` holds ROWS rows of `width` bytes (a multiple of 64),
 /// `packed` one or two panels.
 #[inline]
 pub(super) unsafe fn tile(rows: &[i8], packed: &[i8], width: usize, tile: &mut Tile) {

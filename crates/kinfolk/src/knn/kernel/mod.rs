@@ -68,7 +68,7 @@ impl Kernel {
         #[cfg(target_arch = "x86_64")]
         {
             let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-            if avx512 && amx::available() {
+            if avx512 && crate::amx::multiplies_int8() {
                 kernels.push(Kernel::Amx);
             }
             if avx512 && is_x86_feature_detected!("avx512vnni") {
@@ -113,7 +113,8 @@ impl Kernel {
         let panels = right.len() / (PANEL * width);
         let mut tile = Tile::new();
         #[cfg(target_arch = "x86_64")]
-        let _configured = (self == Kernel::Amx).then(amx::Configured::new);
+        // SAFETY: this kernel is chosen only where it is available; nothing below configures tiles.
+        let _configured = (self == Kernel::Amx).then(|| unsafe { crate::amx::Configured::new() });
         for panel in (0..panels).step_by(2) {
             let count = (panels - panel).min(2);
             let packed = &right[panel * PANEL * width..][..count * PANEL * width];

@@ -1,0 +1,141 @@
+//! Dense products of row-major matrices.
+//!
+//! With AMX each number is taken as the sum of two bfloat16, 16 bits of its 24, and three of the four products of the
+//! halves are added up in f32 ([`amx`]); elsewhere it is the `gemm` crate. Every element is summed by one thread in an
+//! order that its place alone determines, so bits depend neither on the number of threads nor on who else is in the
+//! matrix; they do depend on the processor.
+
+#[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(test)]
+mod tests;
+
+use gemm::Parallelism;
+use rayon::prelude::*;
+
+/// Rows at which a parallel product is divided.
+const ROWS: usize = 32;
+
+/// A matrix in a slice that is row-major, or of which the transpose is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Matrix<'a> {
+    values: &'a [f32],
+    rows: usize,
+    columns: usize,
+    /// From one row (column, if transposed) to the next.
+    stride: usize,
+    transposed: bool,
+}
+
+impl<'a> Matrix<'a> {
+    /// `values` holds rows of `columns`.
+    pub(crate) fn new(values: &'a [f32], columns: usize) -> Self {
+        let rows = values.len().checked_div(columns).unwrap_or(0);
+        assert_eq!(values.len(), rows * columns, "expected rows of {columns}");
+        Self { values, rows, columns, stride: columns, transposed: false }
+    }
+
+    /// Its transpose, in place.
+    #[cfg(any(test, feature = "training"))]
+    pub(crate) fn transpose(self) -> Self {
+        Self { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
+    }
+
+    /// `count` rows from `first` on.
+    #[cfg(any(test, feature = "training"))]
+    fn part(self, first: usize, count: usize) -> Self {
+        let begin = if self.transposed { first } else { first * self.stride };
+        Self { values: &self.values[begin..], rows: count, ..self }
+    }
+
+    /// The steps in the slice from row to row and from column to column.
+    fn strides(self) -> (isize, isize) {
+        let stride = self.stride as isize;
+        if self.transposed { (1, stride) } else { (stride, 1) }
+    }
+}
+
+/// A right-hand side, prepared once for many products.
+#[derive(Debug)]
+pub(crate) enum Right<'a> {
+    Plain(Matrix<'a>),
+    #[cfg(target_arch = "x86_64")]
+    Tiles(amx::Tiles),
+}
+
+impl<'a> Right<'a> {
+    pub(crate) fn new(matrix: Matrix<'a>) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if amx::available() {
+            return Right::Tiles(amx::Tiles::right(matrix));
+        }
+        Right::Plain(matrix)
+    }
+}
+
+/// `out` = `left` times `right`, row-major; on this thread.
+pub(crate) fn multiply(left: Matrix, right: &Right, out: &mut [f32]) {
+    match right {
+        Right::Plain(right) => multiply_plain(left, *right, out),
+        #[cfg(target_arch = "x86_64")]
+        Right::Tiles(right) => amx::multiply(left, right, out),
+    }
+}
+
+/// `left` times `right`, row-major; on all threads.
+#[cfg(any(test, feature = "training"))]
+pub(crate) fn product(left: Matrix, right: Matrix) -> Vec<f32> {
+    assert_eq!(left.columns, right.rows, "the columns of the left must be the rows of the right");
+    let columns = right.columns;
+    let mut out = vec![0.0; left.rows * columns];
+    if columns == 0 {
+        return out;
+    }
+    let right = Right::new(right);
+    // As few parts as keep every thread busy: each packs its rows anew.
+    let rows = left.rows.div_ceil(rayon::current_num_threads()).next_multiple_of(ROWS).min(16 * ROWS);
+    out.par_chunks_mut(rows * columns).enumerate().for_each(|(at, out)| {
+        multiply(left.part(at * rows, out.len() / columns), &right, out);
+    });
+    out
+}
+
+fn multiply_plain(left: Matrix, right: Matrix, out: &mut [f32]) {
+    let (rows, inner, columns) = (left.rows, left.columns, right.columns);
+    assert_eq!(inner, right.rows, "the columns of the left must be the rows of the right");
+    assert_eq!(out.len(), rows * columns, "out: expected {rows} rows of {columns}");
+    let reaches = |m: Matrix| {
+        let (across, along) = if m.transposed { (m.columns, m.rows) } else { (m.rows, m.columns) };
+        across.checked_sub(1).map_or(0, |last| last * m.stride + along)
+    };
+    assert!(
+        reaches(left) <= left.values.len() && reaches(right) <= right.values.len(),
+        "a slice is too short"
+    );
+    let ((left_row, left_column), (right_row, right_column)) = (left.strides(), right.strides());
+    // SAFETY: the asserts above make every element that the strides reach lie inside its slice; `out` is borrowed
+    // mutably, so nothing aliases it.
+    unsafe {
+        gemm::gemm(
+            rows,
+            columns,
+            inner,
+            out.as_mut_ptr(),
+            1,
+            columns as isize,
+            false,
+            left.values.as_ptr(),
+            left_column,
+            left_row,
+            right.values.as_ptr(),
+            right_column,
+            right_row,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! What holds each cluster together: the tree of its most probable ties.
+//!
+//! Of all trees through a cluster the maximum spanning tree is the one whose path between any two rows has the strongest
+//! weakest tie; so it is what to show when somebody asks why two rows are together, and where to cut first. The root is the
+//! row with the most probability around it.
+//!
+//! Cost: O(E log E) for the E ties inside clusters, each cluster on one thread; 28 bytes for each row.
+
+use crate::{KnnGraph, Links, Result};
+use rayon::prelude::*;
+
+/// One tie between two rows, and what speaks for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tie {
+    /// The row at its other end.
+    pub row: u32,
+    /// Cosine of the two.
+    pub similarity: f32,
+    /// Probability that they are of one identity.
+    pub probability: f32,
+    /// The place of the other among the neighbours of this row, from 1, and the place of this among those of the
+    /// other; 0 where it is not listed.
+    pub ranks: [u32; 2],
+    /// Neighbours that both list.
+    pub shared: u32,
+}
+
+/// Why rows are where they are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// For each row its tie towards the root of its cluster's tree; `None` for the root.
+    pub inside: Vec<Option<Tie>>,
+    /// For each row its most probable tie to another cluster, if any was considered.
+    pub outside: Vec<Option<Tie>>,
+}
+
+impl Evidence {
+    /// The trees of the ties that are more probable than `least`; `probabilities` are those of the graph's edges.
+    pub(crate) fn of(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], least: f32) -> Self {
+        let parents = spanning_forest(graph, probabilities, labels, least);
+        let k = graph.k();
+        let inside = |(v, &parent): (usize, &u32)| {
+            (parent != Links::NONE).then(|| tie(graph, probabilities, v as u32, parent))
+        };
+        let outside = |i: usize| {
+            let ids = graph.neighbours(i).0;
+            let leaving =
+                ids.iter().zip(&probabilities[i * k..]).filter(|&(&j, _)| labels[j as usize] != labels[i]);
+            // The first of equals is the nearest.
+            let best = leaving.fold(None, |best: Option<(u32, f32)>, (&j, &p)| match best {
+                Some((_, most)) if most >= p => best,
+                _ => Some((j, p)),
+            });
+            best.map(|(j, _)| tie(graph, probabilities, i as u32, j))
+        };
+        Evidence {
+            inside: parents.par_iter().enumerate().map(inside).collect(),
+            outside: (0..graph.len()).into_par_iter().map(outside).collect(),
+        }
+    }
+
+    /// The trees as links; the confidence of a row is the probability of its most probable tie inside.
+    pub(crate) fn links(&self) -> Result<Links> {
+        let mut confidence = vec![0.0f32; self.inside.len()];
+        for (v, tie) in self.inside.iter().enumerate() {
+            if let Some(tie) = tie {
+                for end in [v, tie.row as usize] {
+                    confidence[end] = confidence[end].max(tie.probability);
+                }
+            }
+        }
+        let parents = self.inside.iter().map(|tie| tie.map_or(Links::NONE, |tie| tie.row)).collect();
+        let similarities = self.inside.iter().map(|tie| tie.map_or(0.0, |tie| tie.similarity)).collect();
+        Links::from_parts(confidence, 1, parents, similarities)
+    }
+}
+
+/// Everything about the tie of two rows, at least one of which lists the other.
+fn tie(graph: &KnnGraph, probabilities: &[f32], v: u32, other: u32) -> Tie {
+    let slot = |of: u32, sought: u32| graph.neighbours(of as usize).0.iter().position(|&id| id == sought);
+    let at = [slot(v, other).map(|slot| (v, slot)), slot(other, v).map(|slot| (other, slot))];
+    let listed = || at.iter().flatten().map(|&(of, slot)| (of as usize, slot));
+    let (_, similarities) = listed().next().map_or((&[][..], &[][..]), |(of, _)| graph.neighbours(of));
+    let similarity = listed().next().map_or(0.0, |(_, slot)| similarities[slot]);
+    let probability = listed().map(|(of, slot)| probabilities[of * graph.k() + slot]).fold(0.0, f32::max);
+    let ranks = at.map(|listed| listed.map_or(0, |(_, slot)| slot as u32 + 1));
+    let mut sorted = graph.neighbours(v as usize).0.to_vec();
+    sorted.sort_unstable();
+    let of_other = graph.neighbours(other as usize).0.iter();
+    let shared = of_other.filter(|id| sorted.binary_search(id).is_ok()).count() as u32;
+    Tie { row: other, similarity, probability, ranks, shared }
+}
+
+/// The parent of every row in the maximum spanning tree of its cluster.
+fn spanning_forest(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], least: f32) -> Vec<u32> {
+    let n = labels.len();
+    let clusters = members(labels);
+    // The place of each row in its cluster.
+    let mut place = vec![0u32; n];
+    for rows in clusters.rows() {
+        rows.iter().zip(0..).for_each(|(&row, at)| place[row as usize] = at);
+    }
+    let k = graph.k();
+    let trees: Vec<Vec<u32>> = clusters
+        .rows()
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|rows| {
+            let mut edges: Vec<(f32, u32, u32)> = Vec::new();
+            let mut strength = vec![0.0f64; rows.len()];
+            for (&i, a) in rows.iter().zip(0..) {
+                let ids = graph.neighbours(i as usize).0;
+                for (&j, &p) in ids.iter().zip(&probabilities[i as usize * k..]) {
+                    if p > least && labels[j as usize] == labels[i as usize] {
+                        let b = place[j as usize];
+                        edges.push((p, a.min(b), a.max(b)));
+                        strength[a as usize] += f64::from(p);
+                        strength[b as usize] += f64::from(p);
+                    }
+                }
+            }
+            edges.sort_unstable_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+            tree(rows, &edges, &strength)
+        })
+        .collect();
+    let mut parents = vec![Links::NONE; n];
+    for (rows, tree) in clusters.rows().zip(trees) {
+        rows.iter().zip(tree).for_each(|(&row, parent)| parents[row as usize] = parent);
+    }
+    parents
+}
+
+/// Kruskal over edges by descending weight, then the parents of a walk from the strongest row of each part.
+fn tree(rows: &[u32], edges: &[(f32, u32, u32)], strength: &[f64]) -> Vec<u32> {
+    let mut leader: Vec<u32> = (0..rows.len() as u32).collect();
+    let find = |leader: &mut [u32], mut v: u32| {
+        while leader[v as usize] != v {
+            leader[v as usize] = leader[leader[v as usize] as usize];
+            v = leader[v as usize];
+        }
+        v
+    };
+    let mut beside: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
+    for &(_, a, b) in edges {
+        let (of_a, of_b) = (find(&mut leader, a), find(&mut leader, b));
+        if of_a != of_b {
+            leader[of_a as usize] = of_b;
+            beside[a as usize].push(b);
+            beside[b as usize].push(a);
+        }
+    }
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    order.sort_by(|&a, &b| strength[b as usize].total_cmp(&strength[a as usize]).then(a.cmp(&b)));
+    let (mut parents, mut seen) = (vec![Links::NONE; rows.len()], vec![false; rows.len()]);
+    let mut next = Vec::new();
+    for root in order {
+        if !std::mem::replace(&mut seen[root as usize], true) {
+            next.push(root);
+        }
+        while let Some(v) = next.pop() {
+            for &child in &beside[v as usize] {
+                if !std::mem::replace(&mut seen[child as usize], true) {
+                    parents[child as usize] = rows[v as usize];
+                    next.push(child);
+                }
+            }
+        }
+    }
+    parents
+}
+
+/// The rows of each cluster, ascending.
+struct Members {
+    starts: Vec<usize>,
+    rows: Vec<u32>,
+}
+
+impl Members {
+    fn rows(&self) -> impl Iterator<Item = &[u32]> {
+        self.starts.windows(2).map(|range| &self.rows[range[0]..range[1]])
+    }
+}
+
+fn members(labels: &[i64]) -> Members {
+    let clusters = labels.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut starts = vec![0; clusters + 1];
+    labels.iter().for_each(|&label| starts[label as usize + 1] += 1);
+    crate::graph::accumulate(&mut starts);
+    let mut next = starts.clone();
+    let mut rows = vec![0; labels.len()];
+    for (row, &label) in labels.iter().enumerate() {
+        let at = &mut next[label as usize];
+        rows[*at] = row as u32;
+        *at += 1;
+    }
+    Members { starts, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::on_one_and_three_threads;
+    use proptest::prelude::*;
+
+    /// A graph in which every row lists `k` others, with probabilities and clusters.
+    fn graphs() -> impl Strategy<Value = (KnnGraph, Vec<f32>, Vec<i64>)> {
+        (3usize..24, 1usize..3).prop_flat_map(|(n, k)| {
+            let steps = proptest::collection::vec(proptest::collection::btree_set(1..n, k), n);
+            let probabilities = proptest::collection::vec(0u8..10, n * k);
+            let labels = proptest::collection::vec(0i64..3, n);
+            (steps, probabilities, labels).prop_map(move |(steps, probabilities, labels)| {
+                let ids = steps
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(i, steps)| steps.iter().map(move |s| ((i + s) % n) as u32));
+                let similarities = (0..n).flat_map(|_| (0..k).map(|slot| 0.9 - 0.1 * slot as f32)).collect();
+                let graph = KnnGraph::from_parts(n, k, ids.collect(), similarities, "test").unwrap();
+                (graph, probabilities.iter().map(|&p| f32::from(p) / 10.0).collect(), labels)
+            })
+        })
+    }
+
+    /// The strongest weakest tie of any path between two rows of a cluster, by trying all thresholds.
+    fn bottleneck(
+        graph: &KnnGraph,
+        probabilities: &[f32],
+        labels: &[i64],
+        least: f32,
+        [a, b]: [usize; 2],
+    ) -> Option<f32> {
+        let reached = |threshold: f32| {
+            let mut seen = vec![false; graph.len()];
+            seen[a] = true;
+            for _ in 0..graph.len() {
+                for i in 0..graph.len() {
+                    for (slot, &j) in graph.neighbours(i).0.iter().enumerate() {
+                        let (j, p) = (j as usize, probabilities[i * graph.k() + slot]);
+                        if labels[i] == labels[j] && p > least && p >= threshold && (seen[i] || seen[j]) {
+                            (seen[i], seen[j]) = (true, true);
+                        }
+                    }
+                }
+            }
+            seen[b]
+        };
+        (0..10).rev().map(|p| p as f32 / 10.0).find(|&threshold| reached(threshold))
+    }
+
+    /// The rows from `v` to the root.
+    fn upwards(evidence: &Evidence, v: usize) -> Vec<usize> {
+        std::iter::successors(Some(v), |&v| evidence.inside[v].map(|tie| tie.row as usize)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_path_has_the_strongest_weakest_tie((graph, probabilities, labels) in graphs()) {
+            let least = 0.25;
+            let [evidence, again] =
+                on_one_and_three_threads(|| Evidence::of(&graph, &probabilities, &labels, least));
+            prop_assert_eq!(&evidence, &again);
+            for a in 0..graph.len() {
+                for b in 0..a {
+                    if labels[a] != labels[b] {
+                        continue;
+                    }
+                    let (up_a, up_b) = (upwards(&evidence, a), upwards(&evidence, b));
+                    let common = up_a.iter().find(|v| up_b.contains(v));
+                    let weakest = common.map(|common| {
+                        let path = up_a.iter().chain(&up_b).filter(|&v| {
+                            // What lies below the meeting point, on either side.
+                            v != common && !(up_a.contains(v) && up_b.contains(v))
+                        });
+                        path.map(|&v| evidence.inside[v].unwrap().probability).fold(1.0, f32::min)
+                    });
+                    prop_assert_eq!(weakest, bottleneck(&graph, &probabilities, &labels, least, [a, b]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ties_say_what_speaks_for_them() {
+        // 0 lists 1 and 2, 1 lists 2 and 3, 2 lists 0 and 1, 3 lists 0 and 1.
+        let ids = vec![1, 2, 2, 3, 0, 1, 0, 1];
+        let graph = KnnGraph::from_parts(4, 2, ids, [0.9, 0.5].repeat(4), "test").unwrap();
+        let probabilities = [0.8, 0.6, 0.7, 0.1, 0.6, 0.7, 0.2, 0.1];
+        let evidence = Evidence::of(&graph, &probabilities, &[0, 0, 0, 1], 0.4);
+        // Row 2 has the most probability: 0.6 and 0.7 that it lists, and again from those who list it.
+        assert_eq!(evidence.inside[2], None);
+        let tie = Tie { row: 1, similarity: 0.9, probability: 0.8, ranks: [1, 0], shared: 1 };
+        assert_eq!(evidence.inside[0], Some(tie));
+        let tie = Tie { row: 2, similarity: 0.9, probability: 0.7, ranks: [1, 2], shared: 0 };
+        assert_eq!(evidence.inside[1], Some(tie));
+        assert_eq!(evidence.inside[3], None);
+        let outside = |v: usize| evidence.outside[v].map(|tie| (tie.row, tie.probability));
+        assert_eq!([0, 1, 2, 3].map(outside), [None, Some((3, 0.1)), None, Some((0, 0.2))]);
+        let links = evidence.links().unwrap();
+        assert_eq!(links.confidence(), [0.8, 0.8, 0.7, 0.0]);
+        assert_eq!(links.cut(-1.0), [0, 0, 0, 1]);
+    }
+}
