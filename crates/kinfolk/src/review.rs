@@ -79,10 +79,10 @@ pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     let below = rows_below(labels.len(), |row| ties(row)[0].map_or(Links::NONE, |tie| tie.0));
 
     let mut doubts = Vec::new();
-    for row in 0..labels.len() {
+    for (row, &below) in below.iter().enumerate() {
         let [inside, outside] = ties(row);
         if let Some((parent, similarity, probability)) = inside {
-            let sizes = [below[row], size(row) - below[row]];
+            let sizes = [below, size(row) - below];
             let rows = [row as u32, parent];
             doubts.push(Doubt { together: true, rows, sizes, similarity, probability });
         }
