@@ -1,0 +1,31 @@
+//! Refusals of parameters that cannot be, one clear error each.
+
+use kinfolk::{Error, Result};
+
+/// An error about the parameter that the command spells `name`.
+pub(crate) fn refuse<T>(name: &'static str, expected: &'static str, found: impl ToString) -> Result<T> {
+    Err(Error::Parameter { name, expected, found: found.to_string() })
+}
+
+/// From 1 to the number of rows.
+pub(crate) fn clusters(clusters: usize, rows: usize) -> Result<()> {
+    if clusters == 0 || clusters > rows {
+        let found = format!("{clusters} for {rows} rows");
+        return refuse("--clusters", "at least 1, at most the number of rows", found);
+    }
+    Ok(())
+}
+
+/// At least 1.
+pub(crate) fn at_least_one(name: &'static str, value: usize) -> Result<()> {
+    if value == 0 { refuse(name, "at least 1", 0) } else { Ok(()) }
+}
+
+/// A finite number of 0 or more.
+pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<()> {
+    if value >= 0.0 && value.is_finite() {
+        Ok(())
+    } else {
+        refuse(name, "a finite number of 0 or more", value)
+    }
+}
