@@ -3,6 +3,8 @@
 mod check;
 mod clusters;
 mod dense;
+mod forest;
+mod hac;
 mod kmeans;
 mod lloyd;
 mod minibatch_kmeans;
@@ -11,5 +13,6 @@ mod random;
 mod testing;
 
 pub use clusters::{Clusters, Noise};
+pub use hac::{Cut, HAC_UP_TO, HacParams, Linkage, hac, hac_knn};
 pub use kmeans::{KmeansParams, kmeans};
 pub use minibatch_kmeans::{MinibatchKmeansParams, minibatch_kmeans};

@@ -1,7 +1,7 @@
 //! What the tests of several methods share.
 
-use kinfolk::Embeddings;
 use kinfolk::synth::{Synth, SynthParams};
+use kinfolk::{Embeddings, KnnGraph, KnnParams, Search, knn_graph};
 use proptest::prelude::*;
 
 /// Few, small, integer coordinates: duplicates, ties and opposite vectors are common.
@@ -18,6 +18,15 @@ pub(crate) fn embeddings() -> impl Strategy<Value = Embeddings> {
     })
 }
 
+/// The exact graph of the `k` nearest.
+pub(crate) fn knn(embeddings: &Embeddings, k: usize) -> KnnGraph {
+    if embeddings.len() == 1 {
+        return KnnGraph::from_parts(1, 0, vec![], vec![], "test").unwrap();
+    }
+    let params = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
+    knn_graph(embeddings, &params, &()).unwrap().0
+}
+
 /// A made-up set of some thousand rows, enough for the work to be split, and its identities.
 pub(crate) fn synthetic(identities: usize) -> (Embeddings, Vec<i64>) {
     let params = SynthParams { identities, dim: 32, seed: 4, ..SynthParams::default() };
@@ -27,4 +36,9 @@ pub(crate) fn synthetic(identities: usize) -> (Embeddings, Vec<i64>) {
 /// Runs `work` on one thread and on three and returns both results.
 pub(crate) fn on_one_and_three_threads<T: Send>(work: impl Fn() -> T + Sync) -> [T; 2] {
     [1, 3].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(&work))
+}
+
+/// True when two labelings group rows alike, whatever they call the groups.
+pub(crate) fn same_groups(a: &[i64], b: &[i64]) -> bool {
+    kinfolk::number_by_size(a) == kinfolk::number_by_size(b)
 }
