@@ -21,6 +21,11 @@ pub(crate) fn at_least_one(name: &'static str, value: usize) -> Result<()> {
     if value == 0 { refuse(name, "at least 1", 0) } else { Ok(()) }
 }
 
+/// A number that a cosine can be.
+pub(crate) fn cosine(name: &'static str, value: f32) -> Result<()> {
+    if (-1.0..=1.0).contains(&value) { Ok(()) } else { refuse(name, "a similarity from -1 to 1", value) }
+}
+
 /// A finite number of 0 or more.
 pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<()> {
     if value >= 0.0 && value.is_finite() {

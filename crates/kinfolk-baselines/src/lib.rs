@@ -2,6 +2,7 @@
 
 mod check;
 mod clusters;
+mod dbscan;
 mod dense;
 mod forest;
 mod hac;
@@ -13,6 +14,7 @@ mod random;
 mod testing;
 
 pub use clusters::{Clusters, Noise};
+pub use dbscan::{DbscanKnnParams, DbscanParams, dbscan, dbscan_knn};
 pub use hac::{Cut, HAC_UP_TO, HacParams, Linkage, hac, hac_knn};
 pub use kmeans::{KmeansParams, kmeans};
 pub use minibatch_kmeans::{MinibatchKmeansParams, minibatch_kmeans};

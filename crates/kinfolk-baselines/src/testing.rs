@@ -27,6 +27,11 @@ pub(crate) fn knn(embeddings: &Embeddings, k: usize) -> KnnGraph {
     knn_graph(embeddings, &params, &()).unwrap().0
 }
 
+/// Any kNN graph of a few vertices.
+pub(crate) fn graphs() -> impl Strategy<Value = KnnGraph> {
+    (embeddings(), 1usize..12).prop_map(|(embeddings, k)| knn(&embeddings, k))
+}
+
 /// A made-up set of some thousand rows, enough for the work to be split, and its identities.
 pub(crate) fn synthetic(identities: usize) -> (Embeddings, Vec<i64>) {
     let params = SynthParams { identities, dim: 32, seed: 4, ..SynthParams::default() };
