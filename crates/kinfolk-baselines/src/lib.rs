@@ -1,20 +1,25 @@
 //! The well-known ways of clustering embeddings, beside which kinfolk's own are measured.
 
 mod check;
+mod chinese_whispers;
 mod clusters;
 mod dbscan;
 mod dense;
 mod forest;
 mod hac;
+mod infomap;
 mod kmeans;
 mod lloyd;
 mod minibatch_kmeans;
 mod random;
+mod sparse;
 #[cfg(test)]
 mod testing;
 
+pub use chinese_whispers::{ChineseWhispersParams, chinese_whispers};
 pub use clusters::{Clusters, Noise};
 pub use dbscan::{DbscanKnnParams, DbscanParams, dbscan, dbscan_knn};
 pub use hac::{Cut, HAC_UP_TO, HacParams, Linkage, hac, hac_knn};
+pub use infomap::{InfomapParams, infomap};
 pub use kmeans::{KmeansParams, kmeans};
 pub use minibatch_kmeans::{MinibatchKmeansParams, minibatch_kmeans};
