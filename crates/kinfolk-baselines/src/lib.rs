@@ -1,5 +1,7 @@
 //! The well-known ways of clustering embeddings, beside which kinfolk's own are measured.
 
+mod aro;
+mod cdp;
 mod check;
 mod chinese_whispers;
 mod clusters;
@@ -16,6 +18,8 @@ mod sparse;
 #[cfg(test)]
 mod testing;
 
+pub use aro::{AroParams, aro};
+pub use cdp::{CdpParams, cdp};
 pub use chinese_whispers::{ChineseWhispersParams, chinese_whispers};
 pub use clusters::{Clusters, Noise};
 pub use dbscan::{DbscanKnnParams, DbscanParams, dbscan, dbscan_knn};
