@@ -7,6 +7,7 @@ mod chinese_whispers;
 mod clusters;
 mod dbscan;
 mod dense;
+mod eigen;
 mod forest;
 mod hac;
 mod hdbscan;
@@ -16,6 +17,7 @@ mod lloyd;
 mod minibatch_kmeans;
 mod random;
 mod sparse;
+mod spectral;
 #[cfg(test)]
 mod testing;
 
@@ -29,3 +31,4 @@ pub use hdbscan::{HDBSCAN_UP_TO, HdbscanParams, Selection, hdbscan, hdbscan_knn}
 pub use infomap::{InfomapParams, infomap};
 pub use kmeans::{KmeansParams, kmeans};
 pub use minibatch_kmeans::{MinibatchKmeansParams, minibatch_kmeans};
+pub use spectral::{Assign, SpectralParams, spectral};
