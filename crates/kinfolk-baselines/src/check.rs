@@ -34,3 +34,8 @@ pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<()> {
         refuse(name, "a finite number of 0 or more", value)
     }
 }
+
+/// A finite number above 0.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<()> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { refuse(name, "a finite number above 0", value) }
+}

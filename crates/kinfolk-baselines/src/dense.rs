@@ -66,6 +66,39 @@ pub(crate) fn products(a: Rows, b: Rows, out: &mut [f32], add: bool) {
     }
 }
 
+/// `out` (weights.len() / rows.len() rows) += `weights` times `rows`: sums of rows.
+pub(crate) fn weighted_sums(weights: &[f32], rows: Rows, out: &mut [f32]) {
+    let (count, dim) = (rows.len(), rows.dim);
+    let sums = weights.len() / count;
+    assert_eq!(weights.len(), sums * count, "a weight for each row");
+    assert_eq!(out.len(), sums * dim, "one sum for each row of weights");
+    // SAFETY: element (s, i) of the left side is weights[s * count + i], (i, l) of the right side rows[i * dim + l], (s, l) of
+    // the result out[s * dim + l]: all inside their slices by the asserts; `out` is not aliased.
+    unsafe {
+        gemm::gemm(
+            sums,
+            dim,
+            count,
+            out.as_mut_ptr(),
+            1,
+            dim as isize,
+            true,
+            weights.as_ptr(),
+            1,
+            count as isize,
+            rows.data.as_ptr(),
+            1,
+            dim as isize,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
 /// The squared length of a row.
 pub(crate) fn square(row: &[f32]) -> f32 {
     row.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>() as f32
