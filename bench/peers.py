@@ -20,6 +20,7 @@ import multiprocessing
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -259,6 +260,8 @@ def processor():
 
 
 def in_child(queue, function, data, parameters, seed):
+    # A group of its own, so that helpers it starts end with it.
+    os.setsid()
     # Imports are not what is measured: a ring of 50, or 50 rows, first.
     ring = (np.arange(50)[:, None] + np.arange(1, 11)).astype(np.uint32) % 50
     little = (ring, np.full(ring.shape, 0.9, np.float32)) if isinstance(data, tuple) else data[:50]
@@ -277,7 +280,10 @@ def run_peer(function, data, parameters, seed, limit):
     while queue.empty() and child.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     found = None if queue.empty() and time.monotonic() >= deadline else queue.get(timeout=60)
-    child.kill()
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        child.kill()
     child.join()
     return found
 

@@ -62,6 +62,7 @@ pub fn kmeans(embeddings: &Embeddings, params: &KmeansParams, progress: &dyn Pro
         iterations: params.iterations,
         tolerance: params.tolerance,
         spherical: params.spherical,
+        greedy: false,
     };
     Ok(Clusters::from_names(&best_of(Rows::from(embeddings), &how, params.restarts, params.seed, progress)))
 }

@@ -222,6 +222,8 @@ pub(crate) struct Fit {
     /// Ends when an iteration lowers the sum of squared distances by at most this share.
     pub tolerance: f64,
     pub spherical: bool,
+    /// Seeds by [`greedy_plus_plus`].
+    pub greedy: bool,
 }
 
 /// Where the rows ended.
@@ -236,7 +238,8 @@ pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Pro
     let squares: Vec<f32> =
         (0..rows.len()).into_par_iter().with_min_len(64).map(|i| square(rows.row(i))).collect();
     progress.begin("seeds", how.clusters as u64);
-    let mut centroids = Centroids::of_rows(rows, &plus_plus(rows, &squares, how.clusters, stream, progress));
+    let draw = if how.greedy { greedy_plus_plus } else { plus_plus };
+    let mut centroids = Centroids::of_rows(rows, &draw(rows, &squares, how.clusters, stream, progress));
     progress.begin("iterations", how.iterations as u64);
     let mut nearest = centroids.nearest(rows);
     let mut last = inertia(&squares, &nearest);
@@ -536,7 +539,7 @@ mod tests {
     #[test]
     fn threads_change_nothing() {
         let (rows, _) = crate::testing::synthetic(60);
-        let how = Fit { clusters: 70, iterations: 5, tolerance: 0.0, spherical: false };
+        let how = Fit { clusters: 70, iterations: 5, tolerance: 0.0, spherical: false, greedy: false };
         let [one, three] =
             on_one_and_three_threads(|| fit(Rows::from(&rows), &how, &mut Stream::new(5, 0), &()).nearest);
         assert_eq!(one, three);

@@ -79,7 +79,7 @@ pub fn spectral(graph: &KnnGraph, params: &SpectralParams, progress: &dyn Progre
             // Of the size of 1, so that f32 holds them well.
             let most = rows.iter().fold(0.0f64, |most, v| most.max(v.abs())).max(f64::MIN_POSITIVE);
             let data: Vec<f32> = rows.iter().map(|v| (v / most) as f32).collect();
-            let how = Fit { clusters, iterations: 300, tolerance: 1e-4, spherical: false };
+            let how = Fit { clusters, iterations: 300, tolerance: 0.0, spherical: false, greedy: true };
             best_of(Rows { data: &data, dim: clusters }, &how, 10, params.seed, progress)
         }
         Assign::Discretise => {
