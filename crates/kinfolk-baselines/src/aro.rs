@@ -1,0 +1,165 @@
+//! Approximate rank-order clustering.
+//!
+//! Otto, Wang and Jain, "Clustering millions of faces by identity" (2016). With O_a(b) the rank of b among the neighbours of
+//! a, from 1, and f_a(i) the neighbour of rank i, the distance of two rows that list each other is
+//!
+//! - d(a, b) = number of i in 1..O_a(b) for which f_a(i) is not in the list of b, b itself counting as in it,
+//! - D(a, b) = (d(a, b) + d(b, a)) / min(O_a(b), O_b(a)).
+//!
+//! Rows with D of at most a threshold are joined, and what hangs together is a cluster.
+//!
+//! Cost: N K pairs of K log K steps at most; O(N K) memory.
+
+use crate::check;
+use crate::clusters::Clusters;
+use crate::forest::Forest;
+use kinfolk::{KnnGraph, Progress, Result};
+use rayon::prelude::*;
+
+/// Parameters of [`aro`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct AroParams {
+    /// Rows with at most this rank-order distance are joined.
+    pub threshold: f32,
+}
+
+impl Default for AroParams {
+    fn default() -> Self {
+        AroParams { threshold: 0.3 }
+    }
+}
+
+/// Vertices of one task.
+const TASK: usize = 256;
+
+/// Joins rows whose nearest neighbours are the same.
+///
+/// Use it when similarities mean different things in different regions: only ranks count. No number of clusters is needed.
+///
+/// Cost: at most N K^2 steps, on all threads; O(N K) memory.
+///
+/// ```
+/// use kinfolk::KnnGraph;
+/// use kinfolk_baselines::{AroParams, aro};
+/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+/// assert_eq!(aro(&graph, &AroParams::default(), &())?.labels, [0, 0, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn aro(graph: &KnnGraph, params: &AroParams, progress: &dyn Progress) -> Result<Clusters> {
+    check::not_negative("--threshold", f64::from(params.threshold))?;
+    let n = graph.len();
+    progress.begin("rank-order distances", n as u64);
+    let tasks: Vec<Vec<(u32, u32)>> = (0..n.div_ceil(TASK))
+        .into_par_iter()
+        .map_init(
+            // Where each row stands in the list of the vertex at hand, the vertex itself at 0.
+            || vec![u32::MAX; n],
+            |ranks, task| {
+                let vertices = task * TASK..((task + 1) * TASK).min(n);
+                progress.advance(vertices.len() as u64);
+                vertices.flat_map(|a| joined_to(graph, a, params.threshold, ranks)).collect()
+            },
+        )
+        .collect();
+    let mut forest = Forest::new(n);
+    tasks.into_iter().flatten().for_each(|(a, b)| {
+        forest.join(a, b);
+    });
+    Ok(Clusters::from_names(&forest.names()))
+}
+
+/// The neighbours after `a` in number that are near enough.
+fn joined_to(graph: &KnnGraph, a: usize, threshold: f32, ranks: &mut [u32]) -> Vec<(u32, u32)> {
+    let list_a = graph.neighbours(a).0;
+    ranks[a] = 0;
+    list_a.iter().zip(1..).for_each(|(&c, rank)| ranks[c as usize] = rank);
+    let mut joined = Vec::new();
+    for (&b, rank_of_b) in list_a.iter().zip(1u32..) {
+        // Both list each other, so one of them is enough.
+        if (b as usize) < a {
+            continue;
+        }
+        let list_b = graph.neighbours(b as usize).0;
+        // d(b, a): what b lists before a and a does not list. On the way a is found, or not. What b lists and a lists
+        // before b is what is not missing of d(a, b); the rest of b's list may hold more of it.
+        let mut rank_of_a = None;
+        let (mut only_b, mut shared) = (0u32, 0u32);
+        for (&c, rank) in list_b.iter().zip(1u32..) {
+            let in_a = ranks[c as usize];
+            if in_a == 0 {
+                rank_of_a = Some(rank);
+            } else if in_a == u32::MAX {
+                only_b += u32::from(rank_of_a.is_none());
+            } else {
+                shared += u32::from(in_a < rank_of_b);
+            }
+        }
+        let Some(rank_of_a) = rank_of_a else { continue };
+        let only_a = rank_of_b - 1 - shared;
+        let distance = (only_a + only_b) as f32 / rank_of_b.min(rank_of_a) as f32;
+        if distance <= threshold {
+            joined.push((a as u32, b));
+        }
+    }
+    ranks[a] = u32::MAX;
+    list_a.iter().for_each(|&c| ranks[c as usize] = u32::MAX);
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{graphs, knn, on_one_and_three_threads, synthetic};
+    use proptest::prelude::*;
+
+    /// d(a, b) by the formula, b's rank in its own list being 0.
+    fn one_way(graph: &KnnGraph, a: usize, b: usize) -> Option<(usize, usize)> {
+        let (list_a, list_b) = (graph.neighbours(a).0, graph.neighbours(b).0);
+        let rank = list_a.iter().position(|&c| c as usize == b)? + 1;
+        let missing = (1..=rank).filter(|i| {
+            let f = list_a[i - 1];
+            f as usize != b && !list_b.contains(&f)
+        });
+        Some((missing.count(), rank))
+    }
+
+    proptest! {
+        #[test]
+        fn joined_are_those_of_the_formula(graph in graphs(), threshold in 0.0f32..3.0) {
+            let n = graph.len();
+            let mut ranks = vec![u32::MAX; n];
+            for a in 0..n {
+                let expected = |b: &usize| {
+                    let (Some((d_ab, o_ab)), Some((d_ba, o_ba))) = (one_way(&graph, a, *b), one_way(&graph, *b, a))
+                    else { return false };
+                    (d_ab + d_ba) as f32 / o_ab.min(o_ba) as f32 <= threshold
+                };
+                let expected: Vec<u32> = (a + 1..n).filter(expected).map(|b| b as u32).collect();
+                let mut found: Vec<u32> = joined_to(&graph, a, threshold, &mut ranks).iter().map(|j| j.1).collect();
+                found.sort_unstable();
+                prop_assert_eq!(found, expected);
+                prop_assert!(ranks.iter().all(|&rank| rank == u32::MAX));
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
+        let message = aro(&graph, &AroParams { threshold: -1.0 }, &()).unwrap_err().to_string();
+        assert_eq!(message, "--threshold: expected a finite number of 0 or more, found -1");
+    }
+
+    #[test]
+    fn one_vertex_two_vertices_and_identities() {
+        let labels = |graph: &KnnGraph| aro(graph, &AroParams::default(), &()).unwrap().labels;
+        assert_eq!(labels(&KnnGraph::from_parts(1, 0, vec![], vec![], "test").unwrap()), [0]);
+        assert_eq!(labels(&KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.1; 2], "test").unwrap()), [0, 0]);
+        let (rows, truth) = synthetic(40);
+        let graph = knn(&rows, 30);
+        let [one, three] = on_one_and_three_threads(|| labels(&graph));
+        assert_eq!(one, three);
+        let scores = kinfolk::metrics::evaluate(&truth, &one).unwrap();
+        assert!(scores.bcubed.f > 0.2, "{scores:?}");
+    }
+}

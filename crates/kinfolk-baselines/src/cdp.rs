@@ -1,0 +1,191 @@
+//! Consensus-driven propagation with a single model.
+//!
+//! Zhan et al., "Consensus-driven propagation in massive unlabeled data for face recognition" (2018). Without a committee the
+//! votes for a pair are its similarity alone: pairs are the edges of the kNN graph of at least `th`, and what hangs together is
+//! a cluster, unless it has more than `max_size` rows. Then the threshold is raised, for these rows only, by `step` of what is
+//! left to 1, and so on until all clusters are small enough. After `rounds` rounds those that are still too large, as
+//! many copies of one row are, stay clusters; the published program then makes one cluster of all of them.
+//!
+//! Cost: O(N K log(N K)) to sort the edges once; each round only looks at edges within clusters that are too large.
+
+use crate::check;
+use crate::clusters::Clusters;
+use crate::forest::Forest;
+use kinfolk::{KnnGraph, Progress, Result};
+use rayon::prelude::*;
+
+/// Parameters of [`cdp`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct CdpParams {
+    /// Edges of less than this similarity are left out.
+    pub th: f32,
+    /// The most rows of a cluster.
+    pub max_size: usize,
+    /// How much of what is left to 1 the threshold is raised in each round.
+    pub step: f32,
+    /// The most rounds.
+    pub rounds: usize,
+}
+
+impl Default for CdpParams {
+    fn default() -> Self {
+        CdpParams { th: 0.7, max_size: 300, step: 0.05, rounds: 100 }
+    }
+}
+
+/// Joins neighbours, and parts what became too large at higher and higher thresholds.
+///
+/// Use it when a bound on the size of a cluster is known: it is what keeps connected components from becoming one. No number
+/// of clusters is needed.
+///
+/// Cost: O(N K log(N K)) time, O(N K) memory.
+///
+/// ```
+/// use kinfolk::KnnGraph;
+/// use kinfolk_baselines::{CdpParams, cdp};
+/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+/// assert_eq!(cdp(&graph, &CdpParams::default(), &())?.labels, [0, 0, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn cdp(graph: &KnnGraph, params: &CdpParams, progress: &dyn Progress) -> Result<Clusters> {
+    check::cosine("--th", params.th)?;
+    check::at_least_one("--max-size", params.max_size)?;
+    check::at_least_one("--rounds", params.rounds)?;
+    if !(params.step > 0.0 && params.step <= 1.0) {
+        return check::refuse("--step", "a share above 0, at most 1", params.step);
+    }
+    let n = graph.len();
+    // Which end lists an edge, and whether both do, makes no difference to what hangs together.
+    let mut edges: Vec<(u32, u32, f32)> = (0..n)
+        .into_par_iter()
+        .flat_map_iter(|i| {
+            let (ids, similarities) = graph.neighbours(i);
+            let kept = similarities.partition_point(|&similarity| similarity >= params.th);
+            ids[..kept].iter().zip(similarities).map(move |(&j, &similarity)| (i as u32, j, similarity))
+        })
+        .collect();
+    let mut th = edges.iter().map(|edge| f64::from(edge.2)).fold(1.0, f64::min);
+    progress.begin("rounds", params.rounds as u64);
+    let mut names: Vec<u32> = (0..n as u32).collect();
+    let mut open = vec![true; n];
+    for _ in 0..=params.rounds {
+        edges.retain(|&(i, _, similarity)| open[i as usize] && f64::from(similarity) >= th);
+        let mut forest = Forest::new(n);
+        edges.iter().for_each(|&(i, j, _)| {
+            forest.join(i, j);
+        });
+        let found = forest.names();
+        let mut sizes = vec![0usize; n];
+        found.iter().for_each(|&name| sizes[name as usize] += 1);
+        let mut too_large = 0;
+        for i in (0..n).filter(|&i| open[i]).collect::<Vec<_>>() {
+            names[i] = found[i];
+            open[i] = sizes[found[i] as usize] > params.max_size;
+            too_large += usize::from(open[i]);
+        }
+        progress.advance(1);
+        progress.note(&format!("{too_large} rows in too large clusters above {th:.3}"));
+        if too_large == 0 {
+            break;
+        }
+        th += (1.0 - th) * f64::from(params.step);
+    }
+    Ok(Clusters::from_names(&names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{graphs, knn, on_one_and_three_threads, same_groups, synthetic};
+    use proptest::prelude::*;
+
+    /// Components by walking, again and again on what is left.
+    fn slow(graph: &KnnGraph, params: &CdpParams) -> Vec<i64> {
+        let n = graph.len();
+        let mut similarity = vec![f64::NEG_INFINITY; n * n];
+        let mut th = 1.0f64;
+        for i in 0..n {
+            let (ids, similarities) = graph.neighbours(i);
+            for (&j, &s) in ids.iter().zip(similarities).filter(|edge| *edge.1 >= params.th) {
+                similarity[i * n + j as usize] = s.into();
+                similarity[j as usize * n + i] = s.into();
+                th = th.min(s.into());
+            }
+        }
+        let mut labels = vec![-1; n];
+        let mut next = 0;
+        let mut left: Vec<usize> = (0..n).collect();
+        for round in 0..=params.rounds {
+            let mut remain = Vec::new();
+            let mut seen = vec![false; n];
+            for &first in &left {
+                if seen[first] {
+                    continue;
+                }
+                seen[first] = true;
+                let mut group = vec![first];
+                let mut at = 0;
+                while at < group.len() {
+                    for &j in &left {
+                        if !seen[j] && similarity[group[at] * n + j] >= th {
+                            seen[j] = true;
+                            group.push(j);
+                        }
+                    }
+                    at += 1;
+                }
+                if group.len() <= params.max_size || round == params.rounds {
+                    group.iter().for_each(|&i| labels[i] = next);
+                    next += 1;
+                } else {
+                    remain.extend(group);
+                }
+            }
+            left = remain;
+            th += (1.0 - th) * f64::from(params.step);
+        }
+        labels
+    }
+
+    proptest! {
+        #[test]
+        fn clusters_are_those_of_walking(
+            graph in graphs(), th in -1i8..2, max_size in 1usize..9, step in 0.05f32..1.0, rounds in 1usize..30,
+        ) {
+            let params = CdpParams { th: f32::from(th) * 0.4, max_size, step, rounds };
+            let found = cdp(&graph, &params, &()).unwrap().labels;
+            prop_assert!(same_groups(&found, &slow(&graph, &params)));
+        }
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
+        let message = |params| cdp(&graph, &params, &()).unwrap_err().to_string();
+        let default = CdpParams::default();
+        assert!(message(CdpParams { th: 7.0, ..default.clone() }).starts_with("--th"));
+        assert!(message(CdpParams { max_size: 0, ..default.clone() }).starts_with("--max-size"));
+        assert!(message(CdpParams { rounds: 0, ..default.clone() }).starts_with("--rounds"));
+        assert_eq!(
+            message(CdpParams { step: 0.0, ..default }),
+            "--step: expected a share above 0, at most 1, found 0"
+        );
+    }
+
+    #[test]
+    fn copies_of_one_row_stay_together() {
+        let rows = kinfolk::Embeddings::from_rows(vec![1.0; 9], 1, "test").unwrap();
+        let found = cdp(&knn(&rows, 8), &CdpParams { max_size: 3, ..Default::default() }, &()).unwrap();
+        assert_eq!(found.labels, [0; 9]);
+    }
+
+    #[test]
+    fn identities_are_found_on_any_number_of_threads() {
+        let (rows, truth) = synthetic(40);
+        let graph = knn(&rows, 30);
+        let [one, three] = on_one_and_three_threads(|| cdp(&graph, &CdpParams::default(), &()).unwrap());
+        assert_eq!(one, three);
+        let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
+        assert!(scores.bcubed.f > 0.3, "{scores:?}");
+    }
+}

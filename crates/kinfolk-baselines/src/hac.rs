@@ -1,0 +1,503 @@
+//! Hierarchical agglomerative clustering: the two nearest clusters become one, until they are far enough apart.
+//!
+//! [`hac`] is exact: all distances |x - y|, then kodama's spanning tree (single linkage) or nearest-neighbour chain
+//! (Murtagh, 1983; Müllner, 2011). N^2 D / 2 products, O(N^2) steps, 2 N^2 bytes.
+//!
+//! [`hac_knn`] sees only the edges of a kNN graph, which makes it fit for any N. Single linkage is Kruskal's spanning
+//! forest. Average linkage is that of graphs (Dhulipala et al., 2021): the similarity of two clusters is the sum of the
+//! similarities of the edges between them over the number of pairs of rows, so that pairs without an edge count as 0. It is
+//! reducible, so a nearest-neighbour chain finds the same merges as always joining the most similar two; O(N K) memory and, with
+//! the smaller of two neighbour lists poured into the larger, about N K log N steps.
+
+use crate::check;
+use crate::clusters::Clusters;
+use crate::dense::{Rows, products};
+use crate::forest::Forest;
+use kinfolk::{Embeddings, KnnGraph, Progress, Result};
+use kodama::Method;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Rows of one task, and columns of one product.
+const TILE: usize = 256;
+
+/// How far two clusters are from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linkage {
+    /// As far as their nearest rows.
+    Single,
+    /// As far as their farthest rows.
+    Complete,
+    /// The mean over all pairs of their rows.
+    #[default]
+    Average,
+    /// What joining them adds to the sum of squared distances to their means.
+    Ward,
+}
+
+/// Where to stop joining.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cut {
+    /// At this number of clusters.
+    Clusters(usize),
+    /// Where the next two are farther apart than this. For unit rows, distance d is cosine 1 - d^2 / 2.
+    Distance(f32),
+}
+
+/// Parameters of [`hac`] and [`hac_knn`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct HacParams {
+    /// How far two clusters are from each other.
+    pub linkage: Linkage,
+    /// Where to stop joining.
+    pub cut: Cut,
+}
+
+impl Default for HacParams {
+    fn default() -> Self {
+        HacParams { linkage: Linkage::default(), cut: Cut::Distance(1.0) }
+    }
+}
+
+/// The most rows that [`hac`] takes: 1.8 GB of distances.
+pub const HAC_UP_TO: usize = 30_000;
+
+/// Joins the two nearest clusters again and again, with all distances in memory.
+///
+/// Use it up to [`HAC_UP_TO`] rows; average linkage with a cut by distance needs no number of clusters and is among the best of
+/// the classical ways for identities. Above, [`hac_knn`].
+///
+/// Cost: N^2 D / 2 products on all threads, O(N^2) on one; 2 N^2 bytes.
+///
+/// ```
+/// use kinfolk::Embeddings;
+/// use kinfolk_baselines::{Cut, HacParams, Linkage, hac};
+/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+/// let params = HacParams { linkage: Linkage::Ward, cut: Cut::Clusters(2) };
+/// assert_eq!(hac(&embeddings, &params, &())?.labels, [0, 0, 0, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn hac(embeddings: &Embeddings, params: &HacParams, progress: &dyn Progress) -> Result<Clusters> {
+    let n = embeddings.len();
+    check_cut(params.cut, n)?;
+    if n > HAC_UP_TO {
+        let expected = "at most 30000 rows, whose distances fit memory; single and average linkage on the kNN graph take more";
+        return check::refuse("hac", expected, n);
+    }
+    if n == 1 {
+        return Ok(Clusters::from_names(&[0u32]));
+    }
+    let mut distances = distances(Rows::from(embeddings), progress);
+    progress.begin("merges", 1);
+    let method = match params.linkage {
+        Linkage::Single => Method::Single,
+        Linkage::Complete => Method::Complete,
+        Linkage::Average => Method::Average,
+        Linkage::Ward => Method::Ward,
+    };
+    let merges = kodama::linkage(&mut distances, n, method);
+    let mut forest = Forest::new(n);
+    // A member of each cluster: rows, then what each step made.
+    let mut member: Vec<u32> = (0..n as u32).collect();
+    let stop = match params.cut {
+        Cut::Clusters(clusters) => n - clusters,
+        Cut::Distance(distance) => merges.steps().partition_point(|step| step.dissimilarity <= distance),
+    };
+    for step in &merges.steps()[..stop] {
+        let (a, b) = (member[step.cluster1], member[step.cluster2]);
+        forest.join(a, b);
+        member.push(a);
+    }
+    progress.advance(1);
+    Ok(Clusters::from_names(&forest.names()))
+}
+
+/// Joins the two most similar clusters again and again, as far as a kNN graph knows.
+///
+/// Use it where [`hac`] does not fit. Only single and average linkage can be had without all distances. A cut by distance d
+/// is one by similarity, 1 - d^2 / 2; a cut by number of clusters ends earlier when no edges are left.
+///
+/// Cost: N K log(N K) steps, O(N K) memory.
+///
+/// ```
+/// use kinfolk::KnnGraph;
+/// use kinfolk_baselines::{Cut, HacParams, Linkage, hac_knn};
+/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 1, 0], vec![0.9, 0.9, 0.8, 0.1], "example")?;
+/// let params = HacParams { linkage: Linkage::Single, cut: Cut::Distance(0.7) };
+/// assert_eq!(hac_knn(&graph, &params, &())?.labels, [0, 0, 0, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn hac_knn(graph: &KnnGraph, params: &HacParams, progress: &dyn Progress) -> Result<Clusters> {
+    let n = graph.len();
+    check_cut(params.cut, n)?;
+    progress.begin("merges", 1);
+    let mut merges = match params.linkage {
+        Linkage::Single => single(graph),
+        Linkage::Average => average(graph),
+        linkage => {
+            let expected = "single or average, which can be had from a kNN graph";
+            return check::refuse("--linkage", expected, format!("{linkage:?}").to_lowercase());
+        }
+    };
+    // Chains find merges out of order. A merge never has a larger similarity than those it builds on, but for rounding;
+    // the order in which they were found settles ties.
+    merges.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+    let (most, least) = match params.cut {
+        Cut::Clusters(clusters) => (n - clusters, f64::NEG_INFINITY),
+        Cut::Distance(distance) => (n, 1.0 - f64::from(distance).powi(2) / 2.0),
+    };
+    let mut forest = Forest::new(n);
+    for merge in merges.iter().take(most).take_while(|merge| merge.similarity >= least) {
+        forest.join(merge.a, merge.b);
+    }
+    progress.advance(1);
+    Ok(Clusters::from_names(&forest.names()))
+}
+
+fn check_cut(cut: Cut, n: usize) -> Result<()> {
+    match cut {
+        Cut::Clusters(clusters) => check::clusters(clusters, n),
+        Cut::Distance(distance) => check::not_negative("--distance", f64::from(distance)),
+    }
+}
+
+/// |x - y| of all pairs: those of row 0 with 1.., then those of row 1 with 2.. and so on.
+fn distances(rows: Rows, progress: &dyn Progress) -> Vec<f32> {
+    let n = rows.len();
+    let mut condensed = vec![0.0f32; n * (n - 1) / 2];
+    let mut rest = condensed.as_mut_slice();
+    let mut tasks = Vec::new();
+    for first in (0..n).step_by(TILE) {
+        let last = (first + TILE).min(n);
+        let (own, others) = rest.split_at_mut((first..last).map(|i| n - 1 - i).sum());
+        tasks.push((first..last, own));
+        rest = others;
+    }
+    progress.begin("distances", tasks.len() as u64);
+    tasks.into_par_iter().for_each_init(Vec::new, |tile, (range, mut own)| {
+        let mut lines: Vec<&mut [f32]> = Vec::with_capacity(range.len());
+        for i in range.clone() {
+            let (line, others) = own.split_at_mut(n - 1 - i);
+            lines.push(line);
+            own = others;
+        }
+        for first in (range.start..n).step_by(TILE) {
+            let part = first..(first + TILE).min(n);
+            tile.resize(range.len() * part.len(), 0.0);
+            products(rows.part(range.clone()), rows.part(part.clone()), tile, false);
+            for (i, (line, scores)) in range.clone().zip(lines.iter_mut().zip(tile.chunks_exact(part.len())))
+            {
+                let skip = (i + 1).saturating_sub(part.start).min(part.len());
+                let to = (part.start + skip).max(i + 1) - i - 1;
+                for (distance, &score) in line[to..].iter_mut().zip(&scores[skip..]) {
+                    *distance = (2.0 - 2.0 * score).max(0.0).sqrt();
+                }
+            }
+        }
+        progress.advance(1);
+    });
+    condensed
+}
+
+/// Two clusters, each named by a member, become one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Merge {
+    a: u32,
+    b: u32,
+    similarity: f64,
+}
+
+/// Every edge once, as (smaller end, larger end, similarity).
+fn edges(graph: &KnnGraph) -> Vec<(u32, u32, f32)> {
+    let mut edges: Vec<(u32, u32, f32)> = (0..graph.len())
+        .into_par_iter()
+        .flat_map_iter(|i| {
+            let (ids, similarities) = graph.neighbours(i);
+            let i = i as u32;
+            ids.iter().zip(similarities).map(move |(&j, &similarity)| (i.min(j), i.max(j), similarity))
+        })
+        .collect();
+    edges.par_sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
+    edges.dedup_by_key(|edge| (edge.0, edge.1));
+    edges
+}
+
+/// The edges of a spanning forest of greatest similarity, by Kruskal's algorithm.
+fn single(graph: &KnnGraph) -> Vec<Merge> {
+    let mut edges = edges(graph);
+    edges.par_sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
+    let mut forest = Forest::new(graph.len());
+    edges.retain(|&(a, b, _)| forest.join(a, b));
+    edges.into_iter().map(|(a, b, similarity)| Merge { a, b, similarity: similarity.into() }).collect()
+}
+
+/// The sum of similarities to each neighbouring cluster.
+type Sums = HashMap<u32, f64, BuildHasherDefault<Mix>>;
+
+/// Average linkage by a nearest-neighbour chain: each of the chain's clusters is followed by the one most similar to it, and
+/// two that are each other's are joined.
+fn average(graph: &KnnGraph) -> Vec<Merge> {
+    let n = graph.len();
+    let mut sums: Vec<Sums> = vec![Sums::default(); n];
+    for (a, b, similarity) in edges(graph) {
+        // Pairs that are less alike than chance are as good as without an edge.
+        if similarity > 0.0 {
+            sums[a as usize].insert(b, similarity.into());
+            sums[b as usize].insert(a, similarity.into());
+        }
+    }
+    let mut sizes = vec![1.0f64; n];
+    let mut alive = vec![true; n];
+    let mut merges = Vec::with_capacity(n);
+    let mut chain: Vec<u32> = Vec::new();
+    for first in 0..n as u32 {
+        // A chain that ends in a merge leaves its cluster with neighbours to join.
+        while chain.is_empty() && alive[first as usize] && !sums[first as usize].is_empty() {
+            chain.push(first);
+            grow(&mut chain, &mut sums, &mut sizes, &mut alive, &mut merges);
+        }
+    }
+    merges
+}
+
+/// Lets the chain grow, and joins at its end, until nothing is left of it.
+fn grow(
+    chain: &mut Vec<u32>,
+    sums: &mut [Sums],
+    sizes: &mut [f64],
+    alive: &mut [bool],
+    merges: &mut Vec<Merge>,
+) {
+    while let Some(&top) = chain.last() {
+        let below = chain.len().checked_sub(2).map(|at| chain[at]);
+        let size = sizes[top as usize];
+        // Of equals the one the chain comes from, so that it ends; then the smallest.
+        let better = |a: (u32, f64), b: (u32, f64)| {
+            let order = a.1.total_cmp(&b.1).then((Some(a.0) == below).cmp(&(Some(b.0) == below)));
+            if order.then(b.0.cmp(&a.0)).is_gt() { a } else { b }
+        };
+        let means = sums[top as usize].iter().map(|(&c, &sum)| (c, sum / (size * sizes[c as usize])));
+        let Some((next, similarity)) = means.reduce(better) else {
+            // Nothing is left to join: whatever the chain holds is done.
+            chain.pop();
+            continue;
+        };
+        if Some(next) != below {
+            chain.push(next);
+            continue;
+        }
+        chain.truncate(chain.len() - 2);
+        let (from, to) =
+            if sums[top as usize].len() < sums[next as usize].len() { (top, next) } else { (next, top) };
+        for (c, sum) in std::mem::take(&mut sums[from as usize]) {
+            sums[c as usize].remove(&from);
+            if c != to {
+                *sums[to as usize].entry(c).or_insert(0.0) += sum;
+                *sums[c as usize].entry(to).or_insert(0.0) += sum;
+            }
+        }
+        sizes[to as usize] += sizes[from as usize];
+        alive[from as usize] = false;
+        merges.push(Merge { a: from, b: to, similarity });
+    }
+}
+
+/// Multiplies and folds: the default hasher, made against hostile keys, would take most of the time.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        let product = u128::from(self.0 ^ u64::from(value)) * 0x9E37_79B9_7F4A_7C15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::dot;
+    use crate::testing::{embeddings, knn, on_one_and_three_threads, same_groups, synthetic};
+    use proptest::prelude::*;
+
+    /// Distance of two clusters by the definition.
+    fn between(rows: Rows, a: &[usize], b: &[usize], linkage: Linkage) -> f64 {
+        let pair = |i: usize, j: usize| f64::from(2.0 - 2.0 * dot(rows.row(i), rows.row(j))).max(0.0).sqrt();
+        let all = a.iter().flat_map(|&i| b.iter().map(move |&j| pair(i, j)));
+        match linkage {
+            Linkage::Single => all.fold(f64::INFINITY, f64::min),
+            Linkage::Complete => all.fold(0.0, f64::max),
+            Linkage::Average => all.sum::<f64>() / (a.len() * b.len()) as f64,
+            Linkage::Ward => {
+                let mean = |of: &[usize], l: usize| {
+                    of.iter().map(|&i| f64::from(rows.row(i)[l])).sum::<f64>() / of.len() as f64
+                };
+                let apart: f64 = (0..rows.dim).map(|l| (mean(a, l) - mean(b, l)).powi(2)).sum();
+                let (a, b) = (a.len() as f64, b.len() as f64);
+                (2.0 * a * b / (a + b) * apart).sqrt()
+            }
+        }
+    }
+
+    /// Always joins the two nearest, and says how far apart they were.
+    fn slow(rows: Rows, linkage: Linkage) -> Vec<(f64, Vec<i64>)> {
+        let mut clusters: Vec<Vec<usize>> = (0..rows.len()).map(|i| vec![i]).collect();
+        let mut steps = Vec::new();
+        while clusters.len() > 1 {
+            let mut best = (f64::INFINITY, 0, 0);
+            for b in 0..clusters.len() {
+                for a in 0..b {
+                    let distance = between(rows, &clusters[a], &clusters[b], linkage);
+                    if distance < best.0 {
+                        best = (distance, a, b);
+                    }
+                }
+            }
+            let joined = clusters.remove(best.2);
+            clusters[best.1].extend(joined);
+            let mut labels = vec![0; rows.len()];
+            clusters.iter().enumerate().for_each(|(c, m)| m.iter().for_each(|&i| labels[i] = c as i64));
+            steps.push((best.0, labels));
+        }
+        steps
+    }
+
+    /// Rows without ties: integers slightly disturbed.
+    fn disturbed() -> impl Strategy<Value = Embeddings> {
+        (2usize..5, 2usize..14).prop_flat_map(|(dim, n)| {
+            prop::collection::vec(-1.0f32..1.0, dim * n).prop_map(move |mut data| {
+                data.iter_mut().step_by(dim).for_each(|v| *v += 1.5);
+                Embeddings::from_rows(data, dim, "test").unwrap()
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merges_are_of_the_nearest_two(rows in disturbed(), which in 0usize..4, at in 0.0..1.0) {
+            let linkage = [Linkage::Single, Linkage::Complete, Linkage::Average, Linkage::Ward][which];
+            let steps = slow(Rows::from(&rows), linkage);
+            let step = (at * steps.len() as f64) as usize;
+            let (distance, expected) = &steps[step];
+            // Ties are anybody's.
+            prop_assume!(steps.windows(2).all(|w| w[1].0 - w[0].0 > 1e-4));
+            let found = |cut| hac(&rows, &HacParams { linkage, cut }, &()).unwrap().labels;
+            let clusters = rows.len() - 1 - step;
+            prop_assert!(same_groups(&found(Cut::Clusters(clusters)), expected));
+            prop_assert!(same_groups(&found(Cut::Distance(*distance as f32 + 5e-5)), expected));
+        }
+
+        #[test]
+        fn distances_are_where_kodama_looks(rows in embeddings()) {
+            prop_assume!(rows.len() > 1);
+            let all = Rows::from(&rows);
+            let mut at = distances(all, &()).into_iter();
+            for i in 0..rows.len() {
+                for j in i + 1..rows.len() {
+                    let expected = (2.0 - 2.0 * dot(all.row(i), all.row(j))).max(0.0);
+                    let found = at.next().unwrap();
+                    prop_assert!((found * found - expected).abs() < 1e-5);
+                }
+            }
+            prop_assert_eq!(at.next(), None);
+        }
+
+        #[test]
+        fn single_linkage_on_a_whole_graph_is_exact(rows in disturbed(), distance in 0.1f32..1.5) {
+            let graph = knn(&rows, rows.len() - 1);
+            let params = HacParams { linkage: Linkage::Single, cut: Cut::Distance(distance) };
+            let (found, expected) = (hac_knn(&graph, &params, &()).unwrap(), hac(&rows, &params, &()).unwrap());
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn chains_join_the_most_similar(rows in disturbed(), k in 1usize..14, least in 0.01f32..1.0) {
+            let graph = knn(&rows, k);
+            // By the definition: the two clusters with the largest mean, while it is large enough.
+            let n = graph.len();
+            let mut known = vec![0.0f64; n * n];
+            for (a, b, s) in edges(&graph) {
+                known[a as usize * n + b as usize] = f64::from(s.max(0.0));
+                known[b as usize * n + a as usize] = f64::from(s.max(0.0));
+            }
+            let mut clusters: Vec<Vec<usize>> = (0..n).map(|i| vec![i]).collect();
+            let mean = |a: &[usize], b: &[usize]| {
+                let sum: f64 = a.iter().flat_map(|&i| b.iter().map(move |&j| (i, j))).map(|(i, j)| known[i * n + j]).sum();
+                sum / (a.len() * b.len()) as f64
+            };
+            let mut tied = false;
+            loop {
+                let mut pairs: Vec<(f64, usize, usize)> = (0..clusters.len())
+                    .flat_map(|b| (0..b).map(move |a| (a, b)))
+                    .map(|(a, b)| (mean(&clusters[a], &clusters[b]), a, b))
+                    .collect();
+                pairs.sort_by(|x, y| y.0.total_cmp(&x.0));
+                let Some(&(best, a, b)) = pairs.first().filter(|p| p.0 > f64::from(least)) else { break };
+                tied |= pairs.iter().skip(1).any(|p| (p.0 - best).abs() < 1e-9) || (best - f64::from(least)).abs() < 1e-5;
+                let joined = clusters.remove(b);
+                clusters[a].extend(joined);
+            }
+            prop_assume!(!tied);
+            let mut expected = vec![0; n];
+            clusters.iter().enumerate().for_each(|(c, m)| m.iter().for_each(|&i| expected[i] = c as i64));
+            let cut = Cut::Distance((2.0 - 2.0 * least).sqrt());
+            let found = hac_knn(&graph, &HacParams { linkage: Linkage::Average, cut }, &()).unwrap();
+            prop_assert!(same_groups(&found.labels, &expected), "{:?} {:?}", found.labels, expected);
+        }
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
+        let message =
+            |cut| hac(&rows, &HacParams { cut, ..Default::default() }, &()).unwrap_err().to_string();
+        assert!(message(Cut::Clusters(0)).starts_with("--clusters"));
+        assert!(message(Cut::Clusters(3)).starts_with("--clusters"));
+        assert!(message(Cut::Distance(f32::NAN)).starts_with("--distance"));
+        let many = Embeddings::from_rows(vec![1.0; HAC_UP_TO + 1], 1, "test").unwrap();
+        assert!(hac(&many, &HacParams::default(), &()).unwrap_err().to_string().contains("kNN graph"));
+        let ward = HacParams { linkage: Linkage::Ward, ..Default::default() };
+        let on_graph = hac_knn(&knn(&rows, 1), &ward, &()).unwrap_err().to_string();
+        assert_eq!(
+            on_graph,
+            "--linkage: expected single or average, which can be had from a kNN graph, found ward"
+        );
+    }
+
+    #[test]
+    fn one_row_duplicates_and_as_many_clusters_as_rows() {
+        let one = Embeddings::from_rows(vec![1.0], 1, "test").unwrap();
+        assert_eq!(hac(&one, &HacParams::default(), &()).unwrap().labels, [0]);
+        let same = Embeddings::from_rows(vec![1.0; 5], 1, "test").unwrap();
+        for linkage in [Linkage::Single, Linkage::Complete, Linkage::Average, Linkage::Ward] {
+            let found = |cut| hac(&same, &HacParams { linkage, cut }, &()).unwrap().len();
+            assert_eq!((found(Cut::Distance(0.01)), found(Cut::Clusters(5))), (1, 5));
+        }
+    }
+
+    #[test]
+    fn identities_are_found_on_any_number_of_threads() {
+        let (rows, truth) = synthetic(40);
+        let params = HacParams { cut: Cut::Distance(0.95), ..Default::default() };
+        let graph = knn(&rows, 60);
+        let on_graph = HacParams { cut: Cut::Distance(1.2), ..Default::default() };
+        let [one, three] = on_one_and_three_threads(|| {
+            [hac(&rows, &params, &()).unwrap(), hac_knn(&graph, &on_graph, &()).unwrap()]
+        });
+        assert_eq!(one, three);
+        for found in one {
+            let scores = kinfolk::metrics::evaluate(&truth, &found.labels).unwrap();
+            assert!(scores.bcubed.f > 0.5, "{scores:?}");
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! HDBSCAN: DBSCAN at all radii at once, and of all the clusters the ones that last.
+//!
+//! Campello, Moulavi and Sander (2013); McInnes and Healy (2017). The core distance of a row is that to its neighbour number
+//! `min_samples`; two rows reach each other at the largest of their core distances and their own distance |x - y|. The spanning
+//! tree of least reach, cut from long edges to short, is a tree of clusters; parts with fewer than `min_cluster_size` rows fall
+//! off. With lambda = 1 / reach, a cluster is worth the sum over its rows of how long, in lambda, they stay in it; those
+//! clusters are taken that are worth more than what is taken of the clusters within them.
+//!
+//! [`hdbscan`] finds the spanning tree exactly, by Boruvka's algorithm: in each round, every component finds its shortest edge
+//! to another. An exact kNN graph answers for most rows. What a list cannot answer has a bound, the similarity of the last in
+//! the list, so rows are asked by descending bound, in tiles, and only while their bound beats what their component has
+//! already. Everything is done on similarities, 1 - d^2 / 2, of which the reach is the smallest.
+//!
+//! [`hdbscan_knn`] knows only the edges of a kNN graph; what they do not connect is connected last, at distance 2.
+
+use crate::check;
+use crate::clusters::{Clusters, Noise};
+use crate::dbscan::most_similar;
+use crate::dense::{Rows, products};
+use crate::forest::Forest;
+use kinfolk::{Embeddings, KnnGraph, KnnParams, Progress, Result, Search, knn_graph};
+use rayon::prelude::*;
+
+/// Rows of one task, and columns of one product.
+const TILE: usize = 256;
+/// Neighbours of the graph that answers for most rows.
+const NEIGHBOURS: usize = 32;
+/// Distances below this, of copies of one row, count as this.
+const LEAST_DISTANCE: f64 = 1e-6;
+
+/// The most rows that [`hdbscan`] takes.
+pub const HDBSCAN_UP_TO: usize = 100_000;
+
+/// Which clusters of the tree are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Selection {
+    /// Those that are worth more than what is within them ("excess of mass").
+    #[default]
+    Worth,
+    /// Those with none within them: the finest.
+    Leaves,
+}
+
+/// Parameters of [`hdbscan`] and [`hdbscan_knn`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct HdbscanParams {
+    /// The fewest rows of a cluster.
+    pub min_cluster_size: usize,
+    /// The neighbour, itself not counted, whose distance is the core distance; `min_cluster_size` if not given.
+    pub min_samples: Option<usize>,
+    /// Which clusters of the tree are taken.
+    pub selection: Selection,
+    /// What becomes of noise.
+    pub noise: Noise,
+}
+
+impl Default for HdbscanParams {
+    fn default() -> Self {
+        HdbscanParams {
+            min_cluster_size: 5,
+            min_samples: None,
+            selection: Selection::default(),
+            noise: Noise::default(),
+        }
+    }
+}
+
+/// Finds the clusters that last longest when the radius of density grows, among all pairs of rows.
+///
+/// Use it when clusters differ in density and noise is to be told apart; the size of the smallest cluster is the only thing to
+/// choose. Above [`HDBSCAN_UP_TO`] rows, [`hdbscan_knn`].
+///
+/// Cost: some N^2 D products, fewer the better the clusters are separated; memory O(N).
+///
+/// ```
+/// use kinfolk::Embeddings;
+/// use kinfolk_baselines::{HdbscanParams, Noise, hdbscan};
+/// let rows = vec![1.0, 0.1, 1.0, 0.0, 1.0, 0.2, -0.1, 1.0, 0.0, 1.0, 0.1, 1.0, -1.0, -1.0];
+/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+/// let params = HdbscanParams { min_cluster_size: 3, min_samples: Some(1), noise: Noise::Kept, ..Default::default() };
+/// assert_eq!(hdbscan(&embeddings, &params, &())?.labels, [0, 0, 0, 1, 1, 1, -1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn hdbscan(embeddings: &Embeddings, params: &HdbscanParams, progress: &dyn Progress) -> Result<Clusters> {
+    let n = embeddings.len();
+    let min_samples = check(params, n)?;
+    if n > HDBSCAN_UP_TO {
+        let expected =
+            "at most 100000 rows, all of which may have to be compared; on the kNN graph it takes more";
+        return check::refuse("hdbscan", expected, n);
+    }
+    let rows = Rows::from(embeddings);
+    let edges = if n == 1 {
+        Vec::new()
+    } else {
+        let k = (2 * min_samples).max(NEIGHBOURS);
+        let (graph, _) =
+            knn_graph(embeddings, &KnnParams { k, search: Search::Exact, ..Default::default() }, progress)?;
+        spanning_tree(rows, &graph, min_samples, progress)
+    };
+    let names = select(n, edges, params);
+    Ok(Clusters::with_noise(&names, params.noise, |noise| most_similar(rows, noise)))
+}
+
+/// The same on the edges of a kNN graph only.
+///
+/// Use it in place of [`hdbscan`] on large sets.
+///
+/// Cost: O(N K log(N K)) time, O(N K) memory.
+///
+/// ```
+/// use kinfolk::KnnGraph;
+/// use kinfolk_baselines::{HdbscanParams, Noise, hdbscan_knn};
+/// let ids = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
+/// let graph = KnnGraph::from_parts(6, 2, ids, vec![0.9; 12], "example")?;
+/// let params = HdbscanParams { min_cluster_size: 3, min_samples: Some(1), ..Default::default() };
+/// assert_eq!(hdbscan_knn(&graph, &params, &())?.labels, [0, 0, 0, 1, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn hdbscan_knn(graph: &KnnGraph, params: &HdbscanParams, progress: &dyn Progress) -> Result<Clusters> {
+    let n = graph.len();
+    let min_samples = check(params, n)?;
+    if n > 1 && min_samples > graph.k() {
+        let found = format!("{min_samples} with {} neighbours", graph.k());
+        return check::refuse("--min-samples", "at most the neighbours of the graph", found);
+    }
+    progress.begin("spanning tree", 1);
+    let edges = spanning_forest(graph, min_samples);
+    progress.advance(1);
+    let names = select(n, edges, params);
+    let nearest = |noise: &[bool]| {
+        let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
+        (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
+    };
+    Ok(Clusters::with_noise(&names, params.noise, nearest))
+}
+
+/// The number of the neighbour that makes the core distance.
+fn check(params: &HdbscanParams, n: usize) -> Result<usize> {
+    if params.min_cluster_size < 2 {
+        return check::refuse("--min-cluster-size", "at least 2", params.min_cluster_size);
+    }
+    if params.min_samples == Some(0) || params.min_samples.is_some_and(|samples| samples >= n.max(2)) {
+        let found = format!("{} for {n} rows", params.min_samples.unwrap_or(0));
+        return check::refuse("--min-samples", "at least 1, fewer than the rows", found);
+    }
+    Ok(params.min_samples.unwrap_or(params.min_cluster_size).min(n.saturating_sub(1)).max(1))
+}
+
+/// Two rows and the similarity at which they reach each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Edge {
+    a: u32,
+    b: u32,
+    similarity: f32,
+}
+
+/// The similarity of each vertex to its neighbour number `min_samples`.
+fn cores(graph: &KnnGraph, min_samples: usize) -> Vec<f32> {
+    (0..graph.len()).map(|i| graph.neighbours(i).1[min_samples - 1]).collect()
+}
+
+/// Kruskal's algorithm on the edges of the graph, and edges of similarity -1 between what is left apart.
+fn spanning_forest(graph: &KnnGraph, min_samples: usize) -> Vec<Edge> {
+    let n = graph.len();
+    if n < 2 {
+        return Vec::new();
+    }
+    let cores = cores(graph, min_samples);
+    let mut edges: Vec<Edge> = (0..n)
+        .into_par_iter()
+        .flat_map_iter(|i| {
+            let (ids, similarities) = graph.neighbours(i);
+            let cores = &cores;
+            ids.iter().zip(similarities).map(move |(&j, &similarity)| {
+                let (a, b) = (j.min(i as u32), j.max(i as u32));
+                Edge { a, b, similarity: similarity.min(cores[i]).min(cores[j as usize]) }
+            })
+        })
+        .collect();
+    edges
+        .par_sort_unstable_by(|x, y| y.similarity.total_cmp(&x.similarity).then((x.a, x.b).cmp(&(y.a, y.b))));
+    let mut forest = Forest::new(n);
+    edges.retain(|edge| forest.join(edge.a, edge.b));
+    edges.extend(
+        (1..n as u32).filter_map(|b| forest.join(0, b).then_some(Edge { a: 0, b, similarity: -1.0 })),
+    );
+    edges
+}
+
+/// The best edge known to leave a row's component.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Leaving {
+    /// No edge that leaves has a larger similarity.
+    bound: f32,
+    /// Where the edge of that similarity leads, if it is known and still leaves.
+    to: Option<u32>,
+}
+
+/// The spanning tree of greatest similarity of reach, by Boruvka's algorithm.
+fn spanning_tree(rows: Rows, graph: &KnnGraph, min_samples: usize, progress: &dyn Progress) -> Vec<Edge> {
+    let n = rows.len();
+    let cores = cores(graph, min_samples);
+    let mut forest = Forest::new(n);
+    let mut component: Vec<u32> = (0..n as u32).collect();
+    let mut leaving = vec![Leaving { bound: f32::INFINITY, to: None }; n];
+    let mut edges: Vec<Edge> = Vec::with_capacity(n - 1);
+    progress.begin("spanning tree", n as u64 - 1);
+    while edges.len() < n - 1 {
+        leaving.par_iter_mut().enumerate().with_min_len(TILE).for_each(|(i, leaving)| {
+            if leaving.to.is_some_and(|to| component[to as usize] == component[i]) {
+                leaving.to = None;
+            }
+            // Once all rows were compared, the list has nothing better.
+            if leaving.to.is_none() {
+                look_up(graph, &cores, &component, i, leaving);
+            }
+        });
+        let best = best_edges(rows, &cores, &component, &mut leaving);
+        let before = edges.len();
+        for edge in best {
+            if forest.join(edge.a, edge.b) {
+                edges.push(edge);
+            }
+        }
+        component = forest.clone().names();
+        progress.advance((edges.len() - before) as u64);
+    }
+    edges
+}
+
+/// Finds the best edge that leaves from `i` in its list, if that can be told from the list.
+fn look_up(graph: &KnnGraph, cores: &[f32], component: &[u32], i: usize, leaving: &mut Leaving) {
+    let (ids, similarities) = graph.neighbours(i);
+    let mut best: Option<(f32, u32)> = None;
+    for (&j, &similarity) in ids.iter().zip(similarities) {
+        if component[j as usize] == component[i] {
+            continue;
+        }
+        let reach = similarity.min(cores[i]).min(cores[j as usize]);
+        if best.is_none_or(|best| reach > best.0 || (reach == best.0 && j < best.1)) {
+            best = Some((reach, j));
+        }
+    }
+    // What is not in the list is at most as similar as the last of it.
+    let beyond =
+        if ids.len() + 1 >= component.len() { f32::NEG_INFINITY } else { similarities[ids.len() - 1] };
+    match best {
+        Some((reach, j)) if reach > beyond && reach <= leaving.bound => {
+            *leaving = Leaving { bound: reach, to: Some(j) };
+        }
+        _ => leaving.bound = leaving.bound.min(beyond.max(best.map_or(f32::NEG_INFINITY, |best| best.0))),
+    }
+}
+
+/// The best edge that leaves each component. Where lists do not tell, all rows are compared.
+fn best_edges(rows: Rows, cores: &[f32], component: &[u32], leaving: &mut [Leaving]) -> Vec<Edge> {
+    let n = rows.len();
+    let better = |a: &Edge, b: &Edge| {
+        a.similarity > b.similarity || (a.similarity == b.similarity && (a.a, a.b) < (b.a, b.b))
+    };
+    let mut best: Vec<Option<Edge>> = vec![None; n];
+    let offer = |best: &mut Vec<Option<Edge>>, i: usize, leaving: Leaving| {
+        let Some(to) = leaving.to else { return };
+        let edge = Edge { a: to.min(i as u32), b: to.max(i as u32), similarity: leaving.bound };
+        let of_component = &mut best[component[i] as usize];
+        if of_component.as_ref().is_none_or(|known| better(&edge, known)) {
+            *of_component = Some(edge);
+        }
+    };
+    let mut open: Vec<u32> = Vec::new();
+    for (i, &leaving) in leaving.iter().enumerate() {
+        match leaving.to {
+            Some(_) => offer(&mut best, i, leaving),
+            None => open.push(i as u32),
+        }
+    }
+    open.sort_by(|&i, &j| leaving[j as usize].bound.total_cmp(&leaving[i as usize].bound).then(i.cmp(&j)));
+    // Batches begin small: the first rows often settle the matter for their components.
+    let (mut start, mut size) = (0, TILE);
+    while start < open.len() {
+        let mut batch = Vec::with_capacity(size);
+        while start < open.len() && batch.len() < size {
+            let i = open[start];
+            start += 1;
+            let known =
+                best[component[i as usize] as usize].map_or(f32::NEG_INFINITY, |edge| edge.similarity);
+            if leaving[i as usize].bound >= known {
+                batch.push(i);
+            }
+        }
+        let found: Vec<Leaving> =
+            batch.par_chunks(TILE / 4).flat_map_iter(|task| compare(rows, cores, component, task)).collect();
+        for (&i, found) in batch.iter().zip(found) {
+            leaving[i as usize] = found;
+            offer(&mut best, i as usize, found);
+        }
+        size = (2 * size).min(16 * TILE);
+    }
+    best.into_iter().flatten().collect()
+}
+
+/// The best edge that leaves each of the rows `task`, by comparing with all rows.
+fn compare(rows: Rows, cores: &[f32], component: &[u32], task: &[u32]) -> Vec<Leaving> {
+    let data: Vec<f32> = task.iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
+    let left = Rows { data: &data, dim: rows.dim };
+    let mut best = vec![Leaving { bound: f32::NEG_INFINITY, to: None }; task.len()];
+    let mut tile = Vec::new();
+    for first in (0..rows.len()).step_by(TILE) {
+        let part = first..(first + TILE).min(rows.len());
+        tile.resize(task.len() * part.len(), 0.0);
+        products(left, rows.part(part.clone()), &mut tile, false);
+        for ((best, &i), scores) in best.iter_mut().zip(task).zip(tile.chunks_exact_mut(part.len())) {
+            let (core, own) = (cores[i as usize], component[i as usize]);
+            for ((score, &other), &of) in
+                scores.iter_mut().zip(&cores[part.clone()]).zip(&component[part.clone()])
+            {
+                let reach = if other < *score { other } else { *score };
+                let reach = if core < reach { core } else { reach };
+                *score = if of == own { f32::NEG_INFINITY } else { reach };
+            }
+            let (reach, at) = crate::dense::largest(scores);
+            if reach > best.bound {
+                *best = Leaving { bound: reach, to: Some((first + at) as u32) };
+            }
+        }
+    }
+    best
+}
+
+/// A cluster of the condensed tree.
+struct Node {
+    parent: usize,
+    /// 1 / distance at which it began.
+    birth: f64,
+    worth: f64,
+    children: usize,
+}
+
+/// The clusters of rows by the edges of a spanning tree: any name, -1 for noise.
+fn select(n: usize, mut edges: Vec<Edge>, params: &HdbscanParams) -> Vec<i64> {
+    edges.sort_by(|x, y| y.similarity.total_cmp(&x.similarity).then((x.a, x.b).cmp(&(y.a, y.b))));
+    // Merges from rows up: what each joined, and how many rows it has.
+    let mut forest = Forest::new(n);
+    let mut top: Vec<u32> = (0..n as u32).collect();
+    let mut sizes = vec![1usize; n];
+    let mut merges: Vec<(u32, u32, f64)> = Vec::with_capacity(edges.len());
+    for edge in &edges {
+        let (a, b) = (forest.find(edge.a), forest.find(edge.b));
+        let (left, right) = (top[a as usize], top[b as usize]);
+        forest.join(a, b);
+        top[forest.find(a) as usize] = (n + merges.len()) as u32;
+        sizes.push(sizes[left as usize] + sizes[right as usize]);
+        let distance = (2.0 - 2.0 * f64::from(edge.similarity)).max(0.0).sqrt().max(LEAST_DISTANCE);
+        merges.push((left, right, 1.0 / distance));
+    }
+    let (nodes, fell_from) = condense(n, &merges, &sizes, params.min_cluster_size);
+    let taken = take(&nodes, params.selection);
+    fell_from.into_iter().map(|node| taken[node].map_or(-1, |node| node as i64)).collect()
+}
+
+/// The tree of clusters of at least `least` rows, from the root down, and the cluster that each row fell from.
+fn condense(n: usize, merges: &[(u32, u32, f64)], sizes: &[usize], least: usize) -> (Vec<Node>, Vec<usize>) {
+    let mut nodes = vec![Node { parent: 0, birth: 0.0, worth: 0.0, children: 0 }];
+    let mut fell_from = vec![0; n];
+    let mut open: Vec<(u32, usize)> = Vec::new();
+    if let Some(root) = merges.len().checked_sub(1) {
+        open.push(((n + root) as u32, 0));
+    }
+    let mut falling = Vec::new();
+    while let Some((merge, cluster)) = open.pop() {
+        let (left, right, lambda) = merges[merge as usize - n];
+        let lasted = lambda - nodes[cluster].birth;
+        let both = sizes[left as usize] >= least && sizes[right as usize] >= least;
+        for side in [left, right] {
+            let size = sizes[side as usize];
+            if both {
+                nodes[cluster].worth += lasted * size as f64;
+                nodes[cluster].children += 1;
+                open.push((side, nodes.len()));
+                nodes.push(Node { parent: cluster, birth: lambda, worth: 0.0, children: 0 });
+            } else if size >= least {
+                open.push((side, cluster));
+            } else {
+                nodes[cluster].worth += lasted * size as f64;
+                falling.push(side);
+                while let Some(part) = falling.pop() {
+                    match (part as usize).checked_sub(n) {
+                        None => fell_from[part as usize] = cluster,
+                        Some(merge) => falling.extend([merges[merge].0, merges[merge].1]),
+                    }
+                }
+            }
+        }
+    }
+    (nodes, fell_from)
+}
+
+/// For each cluster the taken one that it is or lies in. The root, everything, is never taken.
+fn take(nodes: &[Node], selection: Selection) -> Vec<Option<usize>> {
+    let mut within = vec![0.0; nodes.len()];
+    let mut good = vec![false; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().skip(1).rev() {
+        good[at] = match selection {
+            Selection::Worth => within[at] <= node.worth,
+            Selection::Leaves => node.children == 0,
+        };
+        let worth = if within[at] <= node.worth { node.worth } else { within[at] };
+        within[node.parent] += worth;
+    }
+    let mut taken: Vec<Option<usize>> = vec![None; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().skip(1) {
+        taken[at] = taken[node.parent].or(good[at].then_some(at));
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::dot;
+    use crate::testing::{embeddings, knn, on_one_and_three_threads, synthetic};
+    use proptest::prelude::*;
+
+    /// Prim's algorithm on all pairs; the similarities of the tree, sorted.
+    fn prim(rows: Rows, min_samples: usize) -> Vec<f32> {
+        let n = rows.len();
+        let similarity = |i: usize, j: usize| dot(rows.row(i), rows.row(j));
+        let core = |i: usize| {
+            let mut others: Vec<f32> = (0..n).filter(|&j| j != i).map(|j| similarity(i, j)).collect();
+            others.sort_by(|a, b| b.total_cmp(a));
+            others[min_samples - 1]
+        };
+        let cores: Vec<f32> = (0..n).map(core).collect();
+        let mut inside = vec![false; n];
+        let mut best = vec![f32::NEG_INFINITY; n];
+        let mut weights = Vec::new();
+        let mut at = 0;
+        for _ in 1..n {
+            inside[at] = true;
+            for j in (0..n).filter(|&j| !inside[j]) {
+                best[j] = best[j].max(similarity(at, j).min(cores[at]).min(cores[j]));
+            }
+            at = (0..n).filter(|&j| !inside[j]).max_by(|&a, &b| best[a].total_cmp(&best[b])).unwrap();
+            weights.push(best[at]);
+        }
+        weights.sort_by(f32::total_cmp);
+        weights
+    }
+
+    proptest! {
+        #[test]
+        fn the_tree_is_that_of_prim(rows in embeddings(), k in 1usize..9, samples in 1usize..9) {
+            prop_assume!(rows.len() > 1);
+            let graph = knn(&rows, k);
+            let samples = samples.min(graph.k());
+            let all = Rows::from(&rows);
+            let mut found: Vec<f32> = spanning_tree(all, &graph, samples, &()).iter().map(|e| e.similarity).collect();
+            found.sort_by(f32::total_cmp);
+            let expected = prim(all, samples);
+            prop_assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                prop_assert!((found - expected).abs() < 1e-5, "{} {}", found, expected);
+            }
+        }
+
+        #[test]
+        fn a_whole_graph_gives_the_exact_clusters(rows in embeddings(), size in 2usize..6) {
+            prop_assume!(rows.len() > 1);
+            let all = Rows::from(&rows);
+            let graph = knn(&rows, rows.len() - 1);
+            let sum = |edges: Vec<Edge>| edges.iter().map(|e| f64::from(e.similarity)).sum::<f64>();
+            let samples = size.min(graph.k());
+            let (exact, on_graph) = (spanning_tree(all, &graph, samples, &()), spanning_forest(&graph, samples));
+            prop_assert!((sum(exact) - sum(on_graph)).abs() < 1e-4);
+        }
+
+        /// By the definition: clusters of the tree when all reaches below a similarity are cut.
+        #[test]
+        fn clusters_are_large_enough_and_hang_together(rows in embeddings(), size in 2usize..6, leaves: bool) {
+            let selection = if leaves { Selection::Leaves } else { Selection::Worth };
+            let params = HdbscanParams {
+                min_cluster_size: size, min_samples: None, selection, noise: Noise::Kept,
+            };
+            let found = hdbscan(&rows, &params, &()).unwrap();
+            for label in 0..found.len() as i64 {
+                prop_assert!(found.labels.iter().filter(|&&l| l == label).count() >= size);
+            }
+            // One cluster would be everything, which is no cluster.
+            prop_assert!(found.len() != 1);
+        }
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
+        let message = |params: HdbscanParams| hdbscan(&rows, &params, &()).unwrap_err().to_string();
+        let default = HdbscanParams::default();
+        assert_eq!(
+            message(HdbscanParams { min_cluster_size: 1, ..default.clone() }),
+            "--min-cluster-size: expected at least 2, found 1"
+        );
+        assert!(
+            message(HdbscanParams { min_samples: Some(0), ..default.clone() }).starts_with("--min-samples")
+        );
+        assert!(
+            message(HdbscanParams { min_samples: Some(2), ..default.clone() }).starts_with("--min-samples")
+        );
+        let three = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 2, "test").unwrap();
+        let params = HdbscanParams { min_samples: Some(2), ..default };
+        let on_graph = hdbscan_knn(&knn(&three, 1), &params, &()).unwrap_err().to_string();
+        assert!(on_graph.contains("2 with 1 neighbours"), "{on_graph}");
+    }
+
+    #[test]
+    fn one_row_two_rows_and_copies() {
+        let labels = |data: Vec<f32>| {
+            let rows = Embeddings::from_rows(data, 1, "test").unwrap();
+            let params = HdbscanParams { noise: Noise::Kept, min_cluster_size: 2, ..Default::default() };
+            hdbscan(&rows, &params, &()).unwrap().labels
+        };
+        assert_eq!(labels(vec![1.0]), [-1]);
+        assert_eq!(labels(vec![1.0, 1.0]), [-1, -1]);
+        assert_eq!(labels(vec![1.0, 1.0, 1.0, -1.0, -1.0, -1.0]), [0, 0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn identities_are_found_on_any_number_of_threads() {
+        let (rows, truth) = synthetic(40);
+        let graph = knn(&rows, 30);
+        let params = HdbscanParams { noise: Noise::Assigned, ..Default::default() };
+        let [one, three] = on_one_and_three_threads(|| {
+            [hdbscan(&rows, &params, &()).unwrap(), hdbscan_knn(&graph, &params, &()).unwrap()]
+        });
+        assert_eq!(one, three);
+        for found in one {
+            let scores = kinfolk::metrics::evaluate(&truth, &found.labels).unwrap();
+            assert!(scores.bcubed.f > 0.4, "{scores:?}");
+        }
+    }
+}

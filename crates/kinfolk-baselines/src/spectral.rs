@@ -1,0 +1,309 @@
+//! Spectral clustering: k-means among the eigenvectors of the graph.
+//!
+//! Shi and Malik (2000), Ng, Jordan and Weiss (2001), as scikit-learn has it for a given affinity. W holds the similarities
+//! of the kNN graph seen both ways, those above 0; D its row sums. The C largest eigenvectors x of D^-1/2 W D^-1/2 (the smallest
+//! of the normalised Laplacian) are scaled to D^-1/2 x, and the rows of the N x C matrix they make are clustered: by k-means, or
+//! by turning them towards the corners of a simplex (Yu and Shi, 2003).
+//!
+//! What does not hang together has the eigenvalue 1 each, and its eigenvectors are known: one for each component. Lanczos
+//! (`eigen`) looks only for the others.
+//!
+//! Cost: some hundred products of the graph with C / 8 blocks of vectors, O(N C^2) to keep them orthogonal and for k-means,
+//! O(C^3) for each restart; memory 16 N C bytes and the graph. Hundreds of clusters, not thousands.
+
+use crate::check;
+use crate::clusters::Clusters;
+use crate::dense::Rows;
+use crate::eigen::{Operator, dense, largest};
+use crate::forest::Forest;
+use crate::kmeans::best_of;
+use crate::lloyd::Fit;
+use crate::random::Stream;
+use crate::sparse::Symmetric;
+use kinfolk::{KnnGraph, Progress, Result};
+use rayon::prelude::*;
+
+/// How rows of eigenvectors become clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Assign {
+    /// k-means, the best of ten.
+    #[default]
+    Kmeans,
+    /// The rotation that brings rows nearest to the axes.
+    Discretise,
+}
+
+/// Parameters of [`spectral`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpectralParams {
+    /// How many clusters.
+    pub clusters: usize,
+    /// How rows of eigenvectors become clusters.
+    pub assign: Assign,
+    /// Seed of the first vectors and of k-means.
+    pub seed: u64,
+}
+
+impl Default for SpectralParams {
+    fn default() -> Self {
+        SpectralParams { clusters: 8, assign: Assign::default(), seed: 0 }
+    }
+}
+
+/// Cuts the graph into `clusters` parts that are weakly connected.
+///
+/// Use it when the number of clusters is known, at most some hundreds, and they are connected rather than round.
+///
+/// Cost: O(N C (K + C)) for each of some ten restarts, 16 N C bytes.
+///
+/// ```
+/// use kinfolk::KnnGraph;
+/// use kinfolk_baselines::{SpectralParams, spectral};
+/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+/// let found = spectral(&graph, &SpectralParams { clusters: 2, ..Default::default() }, &())?;
+/// assert_eq!(found.labels, [0, 0, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn spectral(graph: &KnnGraph, params: &SpectralParams, progress: &dyn Progress) -> Result<Clusters> {
+    check::clusters(params.clusters, graph.len())?;
+    let matrix = Normalised::of(graph);
+    let (n, clusters) = (graph.len(), params.clusters);
+    let (_, vectors) = largest(&matrix, matrix.components(clusters), clusters, params.seed, progress);
+    // D^-1/2 x, by rows.
+    let mut rows = vec![0.0f64; n * clusters];
+    rows.par_chunks_mut(clusters).enumerate().for_each(|(i, row)| {
+        row.iter_mut().enumerate().for_each(|(l, value)| *value = vectors[l * n + i] * matrix.scale[i]);
+    });
+    let names = match params.assign {
+        Assign::Kmeans => {
+            // Of the size of 1, so that f32 holds them well.
+            let most = rows.iter().fold(0.0f64, |most, v| most.max(v.abs())).max(f64::MIN_POSITIVE);
+            let data: Vec<f32> = rows.iter().map(|v| (v / most) as f32).collect();
+            let how = Fit { clusters, iterations: 300, tolerance: 0.0, spherical: false, greedy: true };
+            best_of(Rows { data: &data, dim: clusters }, &how, 10, params.seed, progress)
+        }
+        Assign::Discretise => {
+            progress.begin("rotations", 1);
+            let names = discretise(rows, clusters, &mut Stream::new(params.seed, 1));
+            progress.advance(1);
+            names
+        }
+    };
+    Ok(Clusters::from_names(&names))
+}
+
+/// D^-1/2 W D^-1/2.
+struct Normalised {
+    edges: Symmetric,
+    /// D^-1/2, 0 for a vertex without edges.
+    scale: Vec<f64>,
+}
+
+impl Normalised {
+    fn of(graph: &KnnGraph) -> Self {
+        let edges = Symmetric::of(graph, |similarity| similarity > 0.0);
+        let degree = |i: usize| edges.row(i).1.iter().map(|&s| f64::from(s)).sum::<f64>();
+        let scale = |degree: f64| if degree > 0.0 { 1.0 / degree.sqrt() } else { 0.0 };
+        let scale = (0..edges.len()).into_par_iter().map(|i| scale(degree(i))).collect();
+        Normalised { edges, scale }
+    }
+
+    /// The eigenvectors of eigenvalue 1, D^1/2 on each component, of at most `most` components, the largest first.
+    fn components(&self, most: usize) -> Vec<f64> {
+        let n = self.edges.len();
+        let mut forest = Forest::new(n);
+        (0..n).for_each(|i| {
+            self.edges.row(i).0.iter().for_each(|&j| {
+                forest.join(i as u32, j);
+            });
+        });
+        let labels = kinfolk::number_by_size(&forest.names());
+        // One vertex has no edge to stay on.
+        let alone = (0..n).filter(|&i| self.scale[i] == 0.0).count();
+        let count = (labels.iter().max().map_or(0, |last| last + 1) as usize - alone).min(most);
+        let mut vectors = vec![0.0; count * n];
+        for (i, &label) in labels.iter().enumerate() {
+            if (label as usize) < count {
+                vectors[label as usize * n + i] = 1.0 / self.scale[i];
+            }
+        }
+        for vector in vectors.chunks_exact_mut(n) {
+            let length = vector.iter().map(|v| v * v).sum::<f64>().sqrt();
+            vector.iter_mut().for_each(|v| *v /= length);
+        }
+        vectors
+    }
+}
+
+impl Operator for Normalised {
+    fn len(&self) -> usize {
+        self.edges.len()
+    }
+
+    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
+        let (ids, similarities) = self.edges.row(i);
+        let scale = self.scale[i];
+        ids.iter()
+            .zip(similarities)
+            .map(move |(&j, &s)| (j as usize, f64::from(s) * scale * self.scale[j as usize]))
+    }
+}
+
+/// Turns rows of unit length until they are as near as can be to the axes; the axis of each row is its cluster.
+fn discretise(mut rows: Vec<f64>, c: usize, stream: &mut Stream) -> Vec<u32> {
+    let n = rows.len() / c;
+    for row in rows.chunks_exact_mut(c) {
+        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+        if length > 0.0 {
+            row.iter_mut().for_each(|v| *v /= length);
+        }
+    }
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let row = |i: usize| &rows[i * c..][..c];
+    // The axes begin as rows that are as far from parallel as can be. Each is a row of `axes`.
+    let mut axes = row(stream.below(n)).to_vec();
+    let mut parallel = vec![0.0f64; n];
+    for j in 1..c {
+        let last = &axes[(j - 1) * c..];
+        parallel
+            .par_iter_mut()
+            .enumerate()
+            .with_min_len(256)
+            .for_each(|(i, p)| *p += dot(row(i), last).abs());
+        let least = (0..n).min_by(|&a, &b| parallel[a].total_cmp(&parallel[b])).unwrap_or(0);
+        axes.extend_from_slice(row(least));
+    }
+    let mut names = vec![0u32; n];
+    let mut last = f64::NEG_INFINITY;
+    for _ in 0..20 {
+        names = (0..n)
+            .into_par_iter()
+            .with_min_len(64)
+            .map(|i| {
+                let along = |axis: &usize| dot(row(i), &axes[axis * c..][..c]);
+                // The first of the largest.
+                (0..c).fold((0, f64::NEG_INFINITY), |best, axis| {
+                    let value = along(&axis);
+                    if value > best.1 { (axis as u32, value) } else { best }
+                })
+            })
+            .map(|best| best.0)
+            .collect();
+        // A = sum over rows of (axis of the row) (row)^T; the orthogonal matrix nearest to it has the new axes as rows.
+        let mut a = vec![0.0; c * c];
+        for (i, &name) in names.iter().enumerate() {
+            a[name as usize * c..][..c].iter_mut().zip(row(i)).for_each(|(a, v)| *a += v);
+        }
+        let (nearest, agreement) = nearest_orthogonal(&a, c);
+        axes = nearest;
+        if (agreement - last).abs() <= f64::EPSILON * n as f64 {
+            break;
+        }
+        last = agreement;
+    }
+    names
+}
+
+/// The orthogonal factor of A = U P, A (A^T A)^-1/2, and the trace of P, the sum of the singular values.
+fn nearest_orthogonal(a: &[f64], c: usize) -> (Vec<f64>, f64) {
+    let mut gram = vec![0.0; c * c];
+    gram.par_chunks_mut(c).enumerate().for_each(|(i, row)| {
+        for from in a.chunks_exact(c) {
+            row.iter_mut().zip(from).for_each(|(g, v)| *g += from[i] * v);
+        }
+    });
+    let (values, vectors) = dense(gram, c);
+    let least = values[0].max(f64::MIN_POSITIVE) * 1e-14;
+    let singular: Vec<f64> = values.iter().map(|&v| v.max(least).sqrt()).collect();
+    let mut out = vec![0.0; c * c];
+    out.par_chunks_mut(c).zip(a.par_chunks(c)).for_each(|(out, row)| {
+        for (v, s) in vectors.chunks_exact(c).zip(&singular) {
+            let along = v.iter().zip(row).map(|(v, a)| v * a).sum::<f64>() / s;
+            out.iter_mut().zip(v).for_each(|(o, v)| *o += along * v);
+        }
+    });
+    (out, singular.iter().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{graphs, knn, on_one_and_three_threads, same_groups, synthetic};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Eigenvalue 1 belongs to the vectors of components.
+        #[test]
+        fn components_are_eigenvectors(graph in graphs(), most in 1usize..6) {
+            let matrix = Normalised::of(&graph);
+            let n = graph.len();
+            let vectors = matrix.components(most);
+            for v in vectors.chunks_exact(n) {
+                for i in 0..n {
+                    let product: f64 = matrix.row(i).map(|(j, value)| value * v[j]).sum();
+                    prop_assert!((product - v[i]).abs() < 1e-9);
+                }
+            }
+        }
+
+        #[test]
+        fn every_row_has_a_cluster(graph in graphs(), share in 0.0..1.0, discrete: bool) {
+            let clusters = 1 + (share * graph.len() as f64) as usize;
+            let assign = if discrete { Assign::Discretise } else { Assign::Kmeans };
+            let found = spectral(&graph, &SpectralParams { clusters, assign, seed: 1 }, &()).unwrap();
+            prop_assert_eq!(found.labels.len(), graph.len());
+            prop_assert!(found.len() <= clusters);
+        }
+    }
+
+    #[test]
+    fn the_nearest_orthogonal_matrix_of_a_rotation_is_itself() {
+        let (nearest, sum) = nearest_orthogonal(&[0.0, -2.0, 2.0, 0.0], 2);
+        for (found, expected) in nearest.iter().zip([0.0, -1.0, 1.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-9);
+        }
+        assert!((sum - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
+        for clusters in [0, 3] {
+            let message = spectral(&graph, &SpectralParams { clusters, ..Default::default() }, &());
+            assert!(message.unwrap_err().to_string().starts_with("--clusters"));
+        }
+        let both = spectral(&graph, &SpectralParams { clusters: 2, ..Default::default() }, &()).unwrap();
+        assert_eq!(both.labels, [0, 1]);
+    }
+
+    #[test]
+    fn a_ring_of_cliques_is_cut_between_them() {
+        // Nine cliques of ten, each with a weak edge to the next.
+        let (n, k) = (90, 10);
+        let neighbours = |i: usize| {
+            let own = (0..10).map(|j| i / 10 * 10 + j).filter(|&j| j != i).map(|j| (j, 0.9));
+            own.chain([((i + 10) % n, if i.is_multiple_of(10) { 0.05 } else { 0.0 })]).collect::<Vec<_>>()
+        };
+        let edges: Vec<(usize, f32)> = (0..n).flat_map(neighbours).collect();
+        let (ids, similarities) = edges.into_iter().map(|(j, s)| (j as u32, s)).unzip();
+        let graph = KnnGraph::from_parts(n, k, ids, similarities, "test").unwrap();
+        let expected: Vec<i64> = (0..n as i64).map(|i| i / 10).collect();
+        for assign in [Assign::Kmeans, Assign::Discretise] {
+            let found = spectral(&graph, &SpectralParams { clusters: 9, assign, seed: 0 }, &()).unwrap();
+            assert!(same_groups(&found.labels, &expected), "{assign:?} {:?}", found.labels);
+        }
+    }
+
+    #[test]
+    fn identities_are_found_on_any_number_of_threads() {
+        let (rows, truth) = synthetic(40);
+        let graph = knn(&rows, 30);
+        for assign in [Assign::Kmeans, Assign::Discretise] {
+            let params = SpectralParams { clusters: 40, assign, seed: 0 };
+            let [one, three] = on_one_and_three_threads(|| spectral(&graph, &params, &()).unwrap());
+            assert_eq!(one, three);
+            let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
+            assert!(scores.bcubed.f > 0.5, "{assign:?} {scores:?}");
+        }
+    }
+}
