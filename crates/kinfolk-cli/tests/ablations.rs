@@ -165,3 +165,30 @@ fn bad_arguments() {
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
 }
+
+#[test]
+fn the_default_is_set_beside_rivals_on_every_set() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    let synth = ["synth", "set", "--identities", "30", "--dim", "32"];
+    let made = Command::new(env!("CARGO_BIN_EXE_kinfolk")).args(synth).current_dir(here).output().unwrap();
+    assert!(made.status.success());
+    fs::create_dir(here.join("data")).unwrap();
+    fs::copy(here.join("set/features.npy"), here.join("data/mine_feat.npy")).unwrap();
+    fs::copy(here.join("set/labels.npy"), here.join("data/mine_label.npy")).unwrap();
+    let sets = ["default", "--data", "data", "--random", "0", "--identities", "20"];
+    let (code, stdout, stderr) = bench(here, &sets);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("points of either F"), "{stdout}");
+    let csv = fs::read_to_string(here.join("bench-default/default.csv")).unwrap();
+    let lines: Vec<Vec<String>> =
+        csv.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
+    let methods = ["kin", "Infomap", "density tree", "HDBSCAN"];
+    assert_eq!(column(&lines, 0), ["mine"; 4].iter().chain(&["synth"; 4]).copied().collect::<Vec<_>>());
+    assert_eq!(column(&lines, 3), methods.repeat(2));
+    all_within(&lines, 6, 100.0);
+    all_within(&lines, 7, 100.0);
+    let (code, _, stderr) = bench(here, &["default", "--data", "set"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("expected NAME_feat.npy beside NAME_label.npy"), "{stderr}");
+}

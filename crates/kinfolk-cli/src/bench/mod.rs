@@ -3,6 +3,7 @@
 mod ablation;
 mod aggregate;
 mod confidence_designs;
+mod default;
 mod knn;
 mod layers;
 mod m;
@@ -33,6 +34,8 @@ enum Name {
     Aggregate(aggregate::Arguments),
     /// Scores of 5.2 million labels
     Metrics,
+    /// The default method, with neither labels nor thresholds, beside rivals with the best threshold
+    Default(default::Arguments),
     /// What makes a row confident: label-free designs, those that GCN-V learns, and the true one (Table 3 of the paper)
     ConfidenceDesigns(ablation::Arguments),
     /// The share of rows whose parents GCN-E chooses, from none to all
@@ -50,6 +53,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Name::Knn(a) => knn::run(a),
         Name::Aggregate(a) => aggregate::run(a),
         Name::Metrics => metrics::run(),
+        Name::Default(a) => default::run(a),
         Name::ConfidenceDesigns(a) => confidence_designs::run(a),
         Name::Rho(a) => rho::run(a),
         Name::M(a) => m::run(a),
