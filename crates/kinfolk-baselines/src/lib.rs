@@ -15,6 +15,7 @@ mod infomap;
 mod kmeans;
 mod lloyd;
 mod meanshift;
+mod method;
 mod minibatch_kmeans;
 mod random;
 mod sparse;
@@ -32,5 +33,6 @@ pub use hdbscan::{HDBSCAN_UP_TO, HdbscanParams, Selection, hdbscan, hdbscan_knn}
 pub use infomap::{InfomapParams, infomap};
 pub use kmeans::{KmeansParams, kmeans};
 pub use meanshift::{MeanshiftParams, Seeds, meanshift};
+pub use method::Method;
 pub use minibatch_kmeans::{MinibatchKmeansParams, minibatch_kmeans};
 pub use spectral::{Assign, SpectralParams, spectral};

@@ -473,3 +473,58 @@ fn every_command_has_help_with_an_example() {
         assert!(help.contains("Example:"), "{command}");
     }
 }
+
+#[test]
+fn every_well_known_method_clusters() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "12", "--dim", "16"]);
+    for method in kinfolk_baselines::Method::NAMES {
+        let mut arguments =
+            vec!["cluster", "set/features.npy", "-k", "10", "--json", "-o", method, "--method", method];
+        if ["kmeans", "minibatch-kmeans", "spectral"].contains(&method) {
+            arguments.extend(["--clusters", "12"]);
+        }
+        let run = succeeds(here, &arguments).json();
+        assert_eq!(run["parameters"]["method"], method);
+        assert!(run["clusters"]["count"].as_u64().unwrap() > 0, "{method}");
+        assert_eq!(run["parameters"]["tau"], serde_json::Value::Null, "{method}");
+    }
+    let again =
+        succeeds(here, &["cluster", "set/features.npy", "--json", "--method", "hac", "--clusters", "5"])
+            .json();
+    assert_eq!(again["clusters"]["count"], 5);
+    let kept = [
+        "cluster",
+        "set/features.npy",
+        "--json",
+        "--method",
+        "dbscan",
+        "--param",
+        "eps=0.01",
+        "--param",
+        "noise=kept",
+    ];
+    let kept = succeeds(here, &kept).json();
+    assert!(kept["parameters"]["rows_of_noise"].as_u64().unwrap() > 0);
+
+    for (arguments, message) in [
+        (&["--method", "kmeans"][..], "--clusters: expected how many for --method kmeans, found none"),
+        (
+            &["--method", "aro", "--clusters", "3"],
+            "--clusters: expected a method that uses it, found --method aro",
+        ),
+        (&["--method", "aro", "--tau", "0.3"], "--tau: expected a method that uses it, found --method aro"),
+        (&["--param", "eps=1"], "--param: expected a method that uses it, found --method density"),
+        (&["--method", "dbscan", "--param", "eps=x"], "eps: expected a number, found x"),
+        (
+            &["--method", "dbscan", "--param", "size=1"],
+            "--param: expected a parameter of the method, found size (there are eps, min, noise)",
+        ),
+    ] {
+        let run = kinfolk(here, &[&["cluster", "set/features.npy", "-o", "none"], arguments].concat());
+        assert_eq!((run.code(), run.stderr()), (2, format!("error: {message}\n")));
+    }
+    let run = kinfolk(here, &["explain", "kmeans", "0"]);
+    assert!(run.stderr().contains("which keep their ties, found kmeans"), "{}", run.stderr());
+}

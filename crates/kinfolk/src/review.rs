@@ -61,6 +61,10 @@ impl Doubt {
 /// ```
 pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     let labels = &found.labels;
+    // Noise belongs nowhere, and who keeps it keeps no ties.
+    if labels.iter().any(|&label| label < 0) {
+        return Vec::new();
+    }
     let mut sizes = vec![0u32; labels.iter().max().map_or(0, |&last| last as usize + 1)];
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
     let size = |row: usize| sizes[labels[row] as usize];

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
 use kinfolk::{
-    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Prefer,
-    Progress, cluster, kin,
+    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Links,
+    Prefer, Progress, cluster, kin, knn_graph,
 };
 use kinfolk_nn::{Among, ApplyParams, Model, ModelConfig};
 use serde_json::{Map, Value, json};
@@ -54,6 +54,12 @@ pub struct Arguments {
     /// Share of density in the confidence of GCN-V
     #[arg(long, value_name = "SHARE", requires = "model")]
     density: Option<f32>,
+    /// Clusters to make, for methods that do not find their number themselves
+    #[arg(long, value_name = "C")]
+    clusters: Option<usize>,
+    /// A parameter of a method beyond those here, as NAME=VALUE; a wrong name is answered with the right ones
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, String)>,
     /// Which mistake of kin is worse: precision (rather split an identity than mix two), balanced, recall, or the
     /// probability from 0 to 1 that a tie must have [default: balanced]
     #[arg(long, value_name = "WHAT", value_parser = prefer)]
@@ -83,6 +89,31 @@ enum Method {
     GcnV,
     /// The same, but the most confident rows take the neighbour that the model's GCN-E connects them with
     GcnVe,
+    /// Lloyd's k-means with --clusters; when their number is known and they are round; O(N C D) an iteration
+    Kmeans,
+    /// k-means on mini-batches; the same for large N, somewhat worse; O(N C D) once
+    MinibatchKmeans,
+    /// Hierarchical clustering with --clusters or --param distance=; small sets, no noise; O(N^2 D) up to 30,000 rows,
+    /// above on the neighbours
+    Hac,
+    /// DBSCAN with --param eps= and min=; clusters of like density among noise; O(N^2 D)
+    Dbscan,
+    /// The same on the neighbours, as published for faces; O(N K)
+    DbscanKnn,
+    /// Mean shift; few broad clusters in few dimensions; some dozen times O(N^2 D)
+    Meanshift,
+    /// Spectral clustering with --clusters; few clusters of any shape; O(N C (K + C))
+    Spectral,
+    /// Approximate rank-order; similarities that mean different things in different places; O(N K^2)
+    Aro,
+    /// Consensus-driven propagation; when the largest size is known; O(N K log N)
+    Cdp,
+    /// Chinese whispers with --param th=; a quick grouping at a known threshold; O(N K) a round
+    ChineseWhispers,
+    /// HDBSCAN; clusters of different density among noise; O(N^2 D) up to 100,000 rows, above on the neighbours
+    Hdbscan,
+    /// Infomap with --param th=; strong when the threshold is known; some dozen times O(N K)
+    Infomap,
 }
 
 /// What a method found, and what `run.json` says of it alone.
@@ -143,10 +174,17 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     if arguments.prefer.is_some() && arguments.method != Some(Method::Kin) {
         return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
     }
-    let outcome = match &arguments.model {
-        Some(path) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
-        None if arguments.method == Some(Method::Kin) => by_kin(&arguments, &embeddings, graph.as_ref())?,
-        None => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
+    let outcome = match (arguments.method.and_then(Method::baseline), &arguments.model) {
+        (Some(baseline), _) => by_baseline(&arguments, baseline, &embeddings, graph.as_ref())?,
+        (None, _) if arguments.clusters.is_some() || !arguments.parameters.is_empty() => {
+            let name = if arguments.clusters.is_some() { "--clusters" } else { "--param" };
+            return Err(not_used(name, arguments.method.unwrap_or(Method::Density)));
+        }
+        (None, Some(path)) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
+        (None, None) if arguments.method == Some(Method::Kin) => {
+            by_kin(&arguments, &embeddings, graph.as_ref())?
+        }
+        (None, None) => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
     };
     let found = &outcome.clustering;
 
@@ -167,7 +205,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         run["clusters"]["count"],
         run["clusters"]["singletons"],
         run["clusters"]["largest"],
-        if outcome.method == Method::Kin { String::new() } else { format!(", tau {:.3}", found.tau) },
+        if outcome.method.is_tree() { format!(", tau {:.3}", found.tau) } else { String::new() },
         start.elapsed().as_secs_f64(),
         directory.display()
     );
@@ -183,6 +221,26 @@ impl Method {
     fn name(self) -> String {
         name_of(&self)
     }
+
+    /// Whether it cuts links at tau.
+    fn is_tree(self) -> bool {
+        matches!(self, Method::Density | Method::GcnV | Method::GcnVe)
+    }
+
+    /// The well-known method of this name, if it is none of ours.
+    fn baseline(self) -> Option<kinfolk_baselines::Method> {
+        kinfolk_baselines::Method::named(&self.name())
+    }
+}
+
+fn not_used(option: &str, method: Method) -> Failure {
+    Failure::Usage(format!("{option}: expected a method that uses it, found --method {}", method.name()))
+}
+
+/// Reads `--param`.
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// A value as the command spells it.
@@ -243,7 +301,7 @@ fn by_kin(
         ("--radius", arguments.radius.is_some()),
     ];
     if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
-        return Err(Failure::Usage(format!("{name}: expected a method that uses it, found --method kin")));
+        return Err(not_used(name, Method::Kin));
     }
     let knn = arguments.neighbours.params(embeddings.len());
     let params = KinParams { knn, prefer: arguments.prefer.unwrap_or_default() };
@@ -253,6 +311,74 @@ fn by_kin(
         "least_probability": params.prefer.least()?,
     });
     Ok(Outcome { clustering, method: Method::Kin, parameters, rebuilt: None })
+}
+
+fn by_baseline(
+    arguments: &Arguments,
+    mut baseline: kinfolk_baselines::Method,
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+) -> Result<Outcome, Failure> {
+    let method = arguments.method.unwrap_or(Method::Density);
+    let of_others = [
+        ("--model", arguments.model.is_some()),
+        ("--tau", arguments.tau.is_some()),
+        ("-m", arguments.links.given()),
+        ("--confidence", !arguments.confidence.is_empty()),
+        ("--radius", arguments.radius.is_some()),
+    ];
+    if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
+        return Err(not_used(name, method));
+    }
+    let known: Vec<&str> = baseline.parameters().iter().map(|parameter| parameter.0).collect();
+    if known.contains(&"seed") {
+        baseline.set("seed", &arguments.neighbours.seed.to_string())?;
+    }
+    match arguments.clusters {
+        Some(clusters) if known.contains(&"clusters") || method == Method::Hac => {
+            baseline.set("clusters", &clusters.to_string())?;
+        }
+        Some(_) => return Err(not_used("--clusters", method)),
+        None if known.contains(&"clusters")
+            && !arguments.parameters.iter().any(|(name, _)| name == "clusters") =>
+        {
+            let message = format!("--clusters: expected how many for --method {}, found none", method.name());
+            return Err(Failure::Usage(message));
+        }
+        None => {}
+    }
+    for (name, value) in &arguments.parameters {
+        baseline.set(name, value)?;
+    }
+    let (mut timings, mut knn) = (Vec::new(), None);
+    let bars = Bars::default();
+    let searched = match graph {
+        None if baseline.needs_graph(embeddings.len()) => {
+            let start = Instant::now();
+            let (graph, report) =
+                knn_graph(embeddings, &arguments.neighbours.params(embeddings.len()), &bars)?;
+            timings.push(("knn", start.elapsed()));
+            knn = Some(report);
+            Some(graph)
+        }
+        _ => None,
+    };
+    let graph = graph.or(searched.as_ref());
+    let start = Instant::now();
+    let found = baseline.run(embeddings, graph, &bars)?;
+    timings.push(("partition", start.elapsed()));
+    let rows = embeddings.len();
+    let links = Links::from_parts(vec![0.0; rows], 1, vec![Links::NONE; rows], vec![0.0; rows])?;
+    let k = graph.map_or(0, KnnGraph::k);
+    let clustering = Clustering { labels: found.labels, links, tau: -1.0, evidence: None, knn, k, timings };
+    let mut parameters = serde_json::Map::new();
+    for (name, value) in baseline.parameters() {
+        parameters.insert(name.to_owned(), json!(value));
+    }
+    if let Some(noise) = &found.noise {
+        parameters.insert("rows_of_noise".to_owned(), json!(noise.iter().filter(|&&noise| noise).count()));
+    }
+    Ok(Outcome { clustering, method, parameters: Value::Object(parameters), rebuilt: None })
 }
 
 /// Reads `--prefer`.
@@ -355,8 +481,10 @@ fn describe(arguments: &Arguments, embeddings: &Embeddings, outcome: &Outcome, r
     for (stage, time) in &found.timings {
         timings.insert((*stage).to_owned(), json!(time.as_secs_f64()));
     }
-    let mut sizes = vec![0u64; found.labels.iter().max().map_or(0, |&l| l as usize + 1)];
-    found.labels.iter().for_each(|&l| sizes[l as usize] += 1);
+    // Noise that was asked to be kept, -1, is no cluster.
+    let clustered = || found.labels.iter().filter_map(|&label| usize::try_from(label).ok());
+    let mut sizes = vec![0u64; clustered().max().map_or(0, |last| last + 1)];
+    clustered().for_each(|label| sizes[label] += 1);
     let graph = match (&arguments.graph, &found.knn) {
         (Some(path), _) => json!({ "file": path, "k": found.k }),
         (None, Some(report)) => knn::as_json(embeddings.len(), found.k, report),
@@ -364,11 +492,13 @@ fn describe(arguments: &Arguments, embeddings: &Embeddings, outcome: &Outcome, r
     };
     let mut parameters = json!({
         "method": outcome.method.name(),
-        "tau": found.tau,
-        "tau_given": arguments.tau.is_some(),
         "seed": arguments.neighbours.seed,
         "threads": rayon::current_num_threads(),
     });
+    if outcome.method.is_tree() {
+        parameters["tau"] = json!(found.tau);
+        parameters["tau_given"] = json!(arguments.tau.is_some());
+    }
     for (name, value) in outcome.parameters.as_object().into_iter().flatten() {
         parameters[name] = value.clone();
     }
