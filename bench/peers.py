@@ -381,7 +381,8 @@ def main():
                 if found is None:
                     break
                 sides[1].append((*scores(truth, found[0]), found[1], found[2]))
-            ours = np.mean(sides[0], axis=0)
+            # Only seeds that both sides were done with.
+            ours = np.mean(sides[0][: len(sides[1]) or None], axis=0)
             said = ", ".join(f"{name} {v}" for name, v in parameters.items())
             line = f"| {method} | {said} | {peer} | {ours[0]:.2f} / {ours[1]:.2f}, {ours[2]:.0f} | {ours[3]:.2f} ({ours[4]:.2f}) |"
             if sides[1]:

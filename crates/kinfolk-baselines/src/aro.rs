@@ -80,21 +80,15 @@ fn joined_to(graph: &KnnGraph, a: usize, threshold: f32, ranks: &mut [u32]) -> V
             continue;
         }
         let list_b = graph.neighbours(b as usize).0;
-        // d(b, a): what b lists before a and a does not list. On the way a is found, or not. What b lists and a lists
-        // before b is what is not missing of d(a, b); the rest of b's list may hold more of it.
-        let mut rank_of_a = None;
-        let (mut only_b, mut shared) = (0u32, 0u32);
-        for (&c, rank) in list_b.iter().zip(1u32..) {
+        let Some(before_a) = position(list_b, a as u32) else { continue };
+        let rank_of_a = before_a as u32 + 1;
+        // d(b, a): what b lists before a and a does not list. What b lists at all and a lists before b is not missing in d(a, b).
+        let (mut only_b, mut shared) = (0, 0);
+        for (at, &c) in list_b.iter().enumerate() {
             let in_a = ranks[c as usize];
-            if in_a == 0 {
-                rank_of_a = Some(rank);
-            } else if in_a == u32::MAX {
-                only_b += u32::from(rank_of_a.is_none());
-            } else {
-                shared += u32::from(in_a < rank_of_b);
-            }
+            only_b += u32::from(in_a == u32::MAX && at < before_a);
+            shared += u32::from(in_a != 0 && in_a < rank_of_b);
         }
-        let Some(rank_of_a) = rank_of_a else { continue };
         let only_a = rank_of_b - 1 - shared;
         let distance = (only_a + only_b) as f32 / rank_of_b.min(rank_of_a) as f32;
         if distance <= threshold {
@@ -104,6 +98,12 @@ fn joined_to(graph: &KnnGraph, a: usize, threshold: f32, ranks: &mut [u32]) -> V
     ranks[a] = u32::MAX;
     list_a.iter().for_each(|&c| ranks[c as usize] = u32::MAX);
     joined
+}
+
+/// Where `id` stands in the list. Whole chunks are compared at once, since most lists do not have it.
+fn position(list: &[u32], id: u32) -> Option<usize> {
+    let chunk = list.chunks(16).position(|chunk| chunk.iter().fold(false, |found, &c| found | (c == id)))?;
+    list[chunk * 16..].iter().position(|&c| c == id).map(|at| chunk * 16 + at)
 }
 
 #[cfg(test)]

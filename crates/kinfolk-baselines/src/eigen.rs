@@ -253,42 +253,49 @@ fn multiply(matrix: &impl Operator, block: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Makes the columns of W orthonormal, W = Q R; columns without anything of their own become random ones that are orthogonal to
-/// the basis, too. Returns R by rows, as wide as W.
-fn orthonormalise(basis: &Basis, w: &mut [f64], stream: &mut Stream) -> Vec<f64> {
+/// Makes the columns of W orthonormal, W = Q R. What is small beside `scale`, the length that columns had before the basis was
+/// taken out of them, is mostly rounding and is taken out once more; columns without anything of their own become random ones.
+/// Returns R by rows, as wide as W.
+fn orthonormalise(basis: &Basis, w: &mut [f64], scale: f64, stream: &mut Stream) -> Vec<f64> {
     let n = basis.n;
     let columns = w.len() / n;
     let mut r = vec![0.0; columns * columns];
     for k in 0..columns {
         let (before, rest) = w.split_at_mut(k * n);
         let column = &mut rest[..n];
-        let length = norm(column);
         for _ in 0..2 {
-            for (l, other) in before.chunks_exact(n).enumerate() {
-                let along: f64 = other.iter().zip(&*column).map(|(a, b)| a * b).sum();
-                column.iter_mut().zip(other).for_each(|(c, o)| *c -= along * o);
+            for (l, along) in remove(before, column).into_iter().enumerate() {
                 r[l * columns + k] += along;
             }
         }
         let own = norm(column);
-        r[k * columns + k] = own;
-        if own > 1e-10 * length.max(1e-3) {
+        if own > 1e-10 * scale {
+            r[k * columns + k] = own;
             column.iter_mut().for_each(|c| *c /= own);
-            continue;
+        } else {
+            column.iter_mut().for_each(|c| *c = stream.uniform() - 0.5);
         }
-        r[k * columns + k] = 0.0;
-        column.iter_mut().for_each(|c| *c = stream.uniform() - 0.5);
-        for _ in 0..2 {
-            basis.orthogonalise(column);
-            for other in before.chunks_exact(n) {
-                let along: f64 = other.iter().zip(&*column).map(|(a, b)| a * b).sum();
-                column.iter_mut().zip(other).for_each(|(c, o)| *c -= along * o);
+        if own <= 1e-3 * scale {
+            for _ in 0..2 {
+                basis.orthogonalise(column);
+                remove(before, column);
+                let length = norm(column).max(f64::MIN_POSITIVE);
+                column.iter_mut().for_each(|c| *c /= length);
             }
-            let length = norm(column).max(f64::MIN_POSITIVE);
-            column.iter_mut().for_each(|c| *c /= length);
         }
     }
     r
+}
+
+/// Takes out of `column` what lies along each of the orthonormal `others`; returns how much that was.
+fn remove(others: &[f64], column: &mut [f64]) -> Vec<f64> {
+    let n = column.len();
+    let take_out = |other: &[f64]| {
+        let along: f64 = other.iter().zip(&*column).map(|(a, b)| a * b).sum();
+        column.iter_mut().zip(other).for_each(|(c, o)| *c -= along * o);
+        along
+    };
+    others.chunks_exact(n).map(take_out).collect()
 }
 
 fn norm(values: &[f64]) -> f64 {
@@ -319,7 +326,7 @@ pub(crate) fn largest(
     let mut basis = Basis { n, data: known };
     let mut block: Vec<f64> = (0..n * BLOCK.min(n - done)).map(|_| stream.uniform() - 0.5).collect();
     basis.orthogonalise(&mut block);
-    orthonormalise(&basis, &mut block, &mut stream);
+    orthonormalise(&basis, &mut block, 1.0, &mut stream);
     basis.data.extend_from_slice(&block);
     progress.begin("eigenvectors", want as u64);
     let mut converged = 0;
@@ -327,6 +334,7 @@ pub(crate) fn largest(
         let r = loop {
             let mut w = multiply(matrix, &block);
             let columns = block.len() / n;
+            let scale = w.chunks_exact(n).map(norm).fold(0.0, f64::max);
             let along = basis.orthogonalise(&mut w);
             for (k, column) in along.chunks_exact(basis.len()).enumerate() {
                 for (a, &value) in column.iter().enumerate() {
@@ -337,7 +345,7 @@ pub(crate) fn largest(
             done += columns;
             let next = BLOCK.min(n - done).min(columns);
             w.truncate(next * n);
-            let r = orthonormalise(&basis, &mut w, &mut stream);
+            let r = orthonormalise(&basis, &mut w, scale, &mut stream);
             if done >= most {
                 break (w, r, columns);
             }

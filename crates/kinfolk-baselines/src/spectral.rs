@@ -9,7 +9,7 @@
 //! (`eigen`) looks only for the others.
 //!
 //! Cost: some hundred products of the graph with C / 8 blocks of vectors, O(N C^2) to keep them orthogonal and for k-means,
-//! O(C^3) for each restart; memory 16 N C bytes and the graph. Hundreds of clusters, not thousands.
+//! O(C^3) for each restart; memory 16 N C bytes and the graph. Hundreds of clusters, not thousands: [`SPECTRAL_UP_TO`].
 
 use crate::check;
 use crate::clusters::Clusters;
@@ -50,6 +50,9 @@ impl Default for SpectralParams {
     }
 }
 
+/// The most clusters that [`spectral`] takes: beyond, matrices of twice as many rows take hours to diagonalise.
+pub const SPECTRAL_UP_TO: usize = 2_000;
+
 /// Cuts the graph into `clusters` parts that are weakly connected.
 ///
 /// Use it when the number of clusters is known, at most some hundreds, and they are connected rather than round.
@@ -66,6 +69,11 @@ impl Default for SpectralParams {
 /// ```
 pub fn spectral(graph: &KnnGraph, params: &SpectralParams, progress: &dyn Progress) -> Result<Clusters> {
     check::clusters(params.clusters, graph.len())?;
+    if params.clusters > SPECTRAL_UP_TO {
+        let expected =
+            "at most 2000, each of which takes an eigenvector; infomap and hac_knn find any number";
+        return check::refuse("--clusters", expected, params.clusters);
+    }
     let matrix = Normalised::of(graph);
     let (n, clusters) = (graph.len(), params.clusters);
     let (_, vectors) = largest(&matrix, matrix.components(clusters), clusters, params.seed, progress);
@@ -272,6 +280,9 @@ mod tests {
             let message = spectral(&graph, &SpectralParams { clusters, ..Default::default() }, &());
             assert!(message.unwrap_err().to_string().starts_with("--clusters"));
         }
+        let many = KnnGraph::from_parts(SPECTRAL_UP_TO + 1, 0, vec![], vec![], "test").unwrap();
+        let params = SpectralParams { clusters: SPECTRAL_UP_TO + 1, ..Default::default() };
+        assert!(spectral(&many, &params, &()).unwrap_err().to_string().contains("eigenvector"));
         let both = spectral(&graph, &SpectralParams { clusters: 2, ..Default::default() }, &()).unwrap();
         assert_eq!(both.labels, [0, 1]);
     }
