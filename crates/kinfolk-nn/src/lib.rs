@@ -13,6 +13,7 @@
 
 mod apply;
 mod checkpoint;
+mod kin_model;
 mod model;
 mod tensors;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use apply::{
     connected_candidates, edge_connectivity, rebuilt_features, vertex_confidence,
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
+pub use kin_model::KinModel;
 pub use model::{Model, ModelConfig};
 #[cfg(feature = "training")]
 pub use training::{

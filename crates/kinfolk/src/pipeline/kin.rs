@@ -10,9 +10,10 @@
 use super::timed;
 use crate::connectivity::structural::{Background, Drawn, Strangers, Ties, ties};
 use crate::{
-    Clustering, Embeddings, Error, KnnGraph, KnnParams, Links, MapParams, Progress, Result, WeightedGraph,
-    knn_graph, map_equation,
+    Clustering, EdgeModel, Embeddings, Error, KnnGraph, KnnParams, Links, MapParams, Progress, Result,
+    WeightedGraph, knn_graph, map_equation,
 };
+use std::time::Duration;
 
 /// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -51,6 +52,8 @@ pub struct KinParams {
     pub knn: KnnParams,
     /// Which mistake is worse.
     pub prefer: Prefer,
+    /// What tells the probability of an edge.
+    pub model: EdgeModel,
 }
 
 /// What surely is one, and what may be one, when strangers are looked for.
@@ -98,9 +101,27 @@ pub fn kin(
             &found
         }
     };
-    let background = timed("background", &mut timings, || Background::of(embeddings, seed));
-    let mut ties = timed("connectivity", &mut timings, || ties(graph, &background, progress));
-    timed("strangers", &mut timings, || -> Result<()> {
+    let ties = estimate(embeddings, graph, params, &mut timings, progress)?;
+    let (labels, links) = timed("partition", &mut timings, || -> Result<_> {
+        let labels = modules(graph, &ties, least, seed, progress)?;
+        let links = strongest_ties(graph, &ties, &labels)?;
+        Ok((labels, links))
+    })?;
+    Ok(Clustering { labels, links, tau: -1.0, knn: report, k: graph.k(), timings })
+}
+
+/// The probability of every edge.
+pub(super) fn estimate(
+    embeddings: &Embeddings,
+    graph: &KnnGraph,
+    params: &KinParams,
+    timings: &mut Vec<(&'static str, Duration)>,
+    progress: &dyn Progress,
+) -> Result<Ties> {
+    let seed = params.knn.seed;
+    let background = timed("background", timings, || Background::of(embeddings, seed));
+    let mut ties = timed("connectivity", timings, || ties(graph, &background, &params.model, progress));
+    timed("strangers", timings, || -> Result<()> {
         if embeddings.len() < FEW_ROWS {
             return Ok(());
         }
@@ -111,16 +132,11 @@ pub fn kin(
         ties.doubt(graph, &strangers);
         Ok(())
     })?;
-    let (labels, links) = timed("partition", &mut timings, || -> Result<_> {
-        let labels = modules(graph, &ties, least, seed, progress)?;
-        let links = strongest_ties(graph, &ties, &labels)?;
-        Ok((labels, links))
-    })?;
-    Ok(Clustering { labels, links, tau: -1.0, knn: report, k: graph.k(), timings })
+    Ok(ties)
 }
 
 /// Modules of the edges more probable than `least`.
-fn modules(
+pub(super) fn modules(
     graph: &KnnGraph,
     ties: &Ties,
     least: f32,
