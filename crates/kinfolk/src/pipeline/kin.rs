@@ -187,7 +187,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "not yet: 693 clusters of 1,000 strangers, see MODEL_CARD.md"]
     fn strangers_stay_alone() {
         let mut stream = crate::random::Stream::new(5, crate::random::Purpose::Image, 0, 0);
         let rows = (0..1000 * 64).map(|_| stream.rough_normal()).collect();

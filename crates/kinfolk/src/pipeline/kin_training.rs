@@ -55,9 +55,14 @@ pub fn train_kin(
     params: &KinTraining,
     progress: &dyn Progress,
 ) -> Result<TrainedKin> {
-    if !(0.0..1.0).contains(&params.validation) {
-        let found = params.validation.to_string();
-        return Err(Error::Parameter { name: "--validation", expected: "a share from 0 to below 1", found });
+    let seed = params.knn.seed;
+    let held_out = hold_out(labels, params.validation, seed);
+    if !held_out.contains(&true) {
+        return Err(Error::Parameter {
+            name: "--validation",
+            expected: "a share below 1 that holds out some identities and leaves some",
+            found: params.validation.to_string(),
+        });
     }
     let found;
     let graph = match graph {
@@ -70,8 +75,6 @@ pub fn train_kin(
             &found
         }
     };
-    let seed = params.knn.seed;
-    let held_out = hold_out(labels, params.validation, seed);
     let background = Background::of(embeddings, seed);
     let start = EdgeModel::default();
     let Adapted { judged, model, losses, best } =
@@ -96,9 +99,49 @@ fn hold_out(labels: &[i64], share: f32, seed: u64) -> Vec<bool> {
     identities.sort_unstable();
     identities.dedup();
     let count = (identities.len() as f64 * f64::from(share)).round() as usize;
-    let held =
-        Stream::new(seed, Purpose::Split, 1, 0).sample(identities.len(), count.min(identities.len() - 1));
+    let held = Stream::new(seed, Purpose::Split, 1, 0)
+        .sample(identities.len(), count.min(identities.len().saturating_sub(1)));
     let mut held: Vec<i64> = held.iter().map(|&at| identities[at as usize]).collect();
     held.sort_unstable();
     labels.iter().map(|label| held.binary_search(label).is_ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth::{Synth, SynthParams};
+
+    #[test]
+    fn training_is_judged_by_identities_it_has_not_seen() {
+        let params = SynthParams { identities: 40, dim: 64, seed: 2, ..SynthParams::default() };
+        let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let params = KinTraining {
+            knn: KnnParams { k: 20, ..KnnParams::default() },
+            epochs: 3,
+            ..KinTraining::default()
+        };
+        let trained = train_kin(&embeddings, &labels, None, &params, &()).unwrap();
+        assert_eq!((trained.losses.len(), trained.k), (4, 20));
+        let least = trained.losses.iter().map(|loss| loss.1).fold(f64::MAX, f64::min);
+        assert_eq!(trained.losses[trained.best].1, least);
+        let best = trained.choices.iter().map(|choice| choice.1).fold(0.0, f64::max);
+        assert!(
+            trained.choices.contains(&(trained.probability, best)) && best > 0.5,
+            "{:?}",
+            trained.choices
+        );
+    }
+
+    #[test]
+    fn identities_are_held_out_whole_and_never_all() {
+        let labels: Vec<i64> = (0..60).map(|row| row % 7).collect();
+        let held = hold_out(&labels, 0.5, 3);
+        for (row, &out) in held.iter().enumerate() {
+            assert_eq!(out, held[row % 7]);
+        }
+        assert!(held.contains(&true) && held.contains(&false));
+        assert!(hold_out(&[4, 4], 0.9, 0).iter().all(|&out| !out));
+        let one = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
+        assert!(train_kin(&one, &[4, 4], None, &KinTraining::default(), &()).is_err());
+    }
 }

@@ -18,6 +18,9 @@ pub(super) struct World {
     pub(super) labels: Vec<u32>,
 }
 
+/// Rows of the smallest world.
+const LEAST_ROWS: usize = 3000;
+
 /// What is drawn once for a world.
 struct Nature {
     dim: usize,
@@ -106,8 +109,7 @@ impl World {
 
 /// Images of each identity: of a few or of hundreds, even or uneven, with any share of identities of one image.
 fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
-    // Large worlds are costly and so are rarer.
-    let rows = 2000.0 * exp(stream.uniform().powi(2) * (most.max(2000) as f64 / 2000.0).ln());
+    let rows = scale(stream, LEAST_ROWS.min(most) as f64, most as f64);
     let kind = stream.uniform();
     let alone = between(stream, 0.0, 0.7);
     let alone = perhaps(stream, 0.6, alone);
@@ -133,12 +135,12 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
 impl Nature {
     fn draw(stream: &mut Stream) -> Self {
         let dim = [64, 96, 128, 192, 256, 384, 512][stream.below(7)];
-        let dimension = scale(stream, 16.0, 0.8 * dim as f64);
+        let dimension = scale(stream, 18.0, 0.8 * dim as f64);
         let identity = spectrum(dim, dimension);
         let noise = spectrum(dim, dimension * exp(between(stream, -0.5, 0.5)));
         let traits = between(stream, 0.0, 1.0);
         let noise_traits = between(stream, 0.0, 0.8);
-        let level = scale(stream, 0.4, 1.3);
+        let level = scale(stream, 0.4, 1.25);
         let (pull, repeats) = (between(stream, 0.0, 2.0), between(stream, 0.0, 0.5));
         let mut nature = Self {
             dim,
@@ -182,8 +184,8 @@ impl Nature {
 
     /// Centres of identities along a tree: neighbours in number share groups, and those share larger ones.
     fn centres(&self, stream: &mut Stream, identities: usize) -> Vec<Vec<f32>> {
-        let likeness = between(stream, 0.05, 0.9);
-        let likeness = perhaps(stream, 0.85, likeness);
+        let likeness = between(stream, 0.15, 0.9);
+        let likeness = perhaps(stream, 0.9, likeness);
         let mut groups = Vec::new();
         let mut size = identities as f64 / scale(stream, 2.0, 30.0);
         while size > 1.5 && groups.len() < 8 {
