@@ -13,6 +13,7 @@
 
 mod apply;
 mod checkpoint;
+mod kin_model;
 mod model;
 mod product;
 mod tensors;
@@ -27,10 +28,11 @@ pub use apply::{
     connected_candidates, edge_connectivity, rebuilt_features, vertex_confidence,
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
+pub use kin_model::KinModel;
 pub use model::{Model, ModelConfig};
 #[cfg(feature = "training")]
 pub use training::{
-    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Judge, Loss, Target, TrainParams,
-    Trained, TrainedModel, Unfinished, train, train_gcn_e, train_gcn_v,
+    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained,
+    TrainedModel, Unfinished, best_tau, train, train_gcn_e, train_gcn_v,
 };
 pub use weights::{GraphNetwork, Linear};

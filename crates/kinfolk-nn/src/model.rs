@@ -268,19 +268,28 @@ fn describe_config(config: &ModelConfig) -> Value {
     })
 }
 
+pub(crate) fn format_version() -> u64 {
+    VERSION
+}
+
+/// Refuses files of a version that this program does not know.
+pub(crate) fn check_version(metadata: &Value, place: &str) -> Result<()> {
+    let version = &metadata["version"];
+    let wrong = |expected: String| {
+        Err(Error::format(format!("{place} (metadata, version)"), expected, version.to_string()))
+    };
+    match version.as_u64() {
+        Some(1..=VERSION) => Ok(()),
+        Some(_) => wrong(format!("a version up to {VERSION}; a newer kinfolk wrote this model")),
+        None => wrong("the version of the format".to_owned()),
+    }
+}
+
 fn parse_config(metadata: &Value, place: &str) -> Result<ModelConfig> {
     let wrong = |name: &str, expected: &str, found: &Value| {
         Error::format(format!("{place} (metadata, {name})"), expected, found.to_string())
     };
-    let version = &metadata["version"];
-    match version.as_u64() {
-        Some(1..=VERSION) => {}
-        Some(_) => {
-            let expected = format!("a version up to {VERSION}; a newer kinfolk wrote this model");
-            return Err(wrong("version", &expected, version));
-        }
-        None => return Err(wrong("version", "the version of the format", version)),
-    }
+    check_version(metadata, place)?;
     let count = |name: &str| {
         let value = metadata[name].as_u64().and_then(|value| usize::try_from(value).ok());
         value.ok_or_else(|| wrong(name, "a count", &metadata[name]))
@@ -293,7 +302,7 @@ fn parse_config(metadata: &Value, place: &str) -> Result<ModelConfig> {
         Value::Bool(value) => Ok(*value),
         other => Err(wrong(name, "true or false", other)),
     };
-    let first = version == 1;
+    let first = metadata["version"] == 1;
     let config = ModelConfig {
         k: count("k")?,
         k_rebuild: count("k_rebuild")?,

@@ -90,7 +90,9 @@ pub mod synth;
 mod testing;
 
 pub use confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
-pub use connectivity::{Links, candidates, nearest_candidates};
+pub use connectivity::{
+    EdgeModel, Links, PretrainParams, Pretrained, candidates, nearest_candidates, pretrain,
+};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
 pub use graph::{Adjacency, weighted_sum};
@@ -99,6 +101,9 @@ pub use partition::{
     Evidence, Flow, MapParams, Modules, Tie, WeightedGraph, codelength, map_equation, natural_tau,
     number_by_size,
 };
-pub use pipeline::{ClusterParams, Clustering, Confidence, KinParams, Prefer, cluster, kin};
+pub use pipeline::{
+    ClusterParams, Clustering, Confidence, KinParams, KinTraining, Prefer, TrainedKin, cluster, kin,
+    train_kin,
+};
 pub use progress::Progress;
 pub use review::{Doubt, review};

@@ -10,8 +10,10 @@ use crate::{
 use std::time::{Duration, Instant};
 
 mod kin;
+mod kin_training;
 
 pub use kin::{KinParams, Prefer, kin};
+pub use kin_training::{KinTraining, TrainedKin, train_kin};
 
 /// What makes one vertex more confident than another.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -30,6 +30,10 @@ pub(crate) enum Purpose {
     Strangers,
     /// The order in which vertices move between modules.
     Moves,
+    /// First weights of a network, and the order of examples.
+    Network,
+    /// The sets on which a network is trained.
+    World,
 }
 
 /// xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64.

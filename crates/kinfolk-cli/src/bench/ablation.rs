@@ -13,14 +13,14 @@ use crate::failure::Failure;
 use crate::{machine, table};
 use clap::Args;
 use kinfolk::io::{check_label_count, read_embeddings, read_labels};
-use kinfolk::metrics::{Scores, evaluate};
+use kinfolk::metrics::{Judge, Scores, evaluate};
 use kinfolk::synth::{self, Synth, SynthParams};
 use kinfolk::{
     Adjacency, Embeddings, Error, Kernel, KnnGraph, KnnParams, Links, knn_graph, nearest_candidates,
 };
 use kinfolk_nn::{
-    Among, Asked, Connectivity, FitParams, GcnEParams, GcnVParams, GraphNetwork, Judge, connected_candidates,
-    edge_connectivity, rebuilt_features, train_gcn_e, train_gcn_v, vertex_confidence,
+    Among, Asked, Connectivity, FitParams, GcnEParams, GcnVParams, GraphNetwork, best_tau,
+    connected_candidates, edge_connectivity, rebuilt_features, train_gcn_e, train_gcn_v, vertex_confidence,
 };
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -253,7 +253,7 @@ impl Ablation {
 
     /// The tau at which links of the training part give these rows of it the best F, and that F.
     pub fn best_tau(&self, links: &Links, rows: &[u32]) -> (f32, f64) {
-        Judge::new(&self.train.labels, rows.to_vec()).best_tau(links)
+        best_tau(&Judge::new(&self.train.labels, rows.to_vec()), links)
     }
 
     /// Cuts links of the test part and compares with its labels.

@@ -8,6 +8,7 @@ mod knn;
 mod layers;
 mod m;
 mod metrics;
+mod pretrain;
 mod rho;
 mod tau;
 
@@ -46,6 +47,8 @@ enum Name {
     Tau(ablation::Arguments),
     /// Graph convolutions of GCN-V: 1, 2, 3
     Layers(ablation::Arguments),
+    /// Make the weights that are built into kin, from a seed
+    Pretrain(pretrain::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -59,6 +62,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Name::M(a) => m::run(a),
         Name::Tau(a) => tau::run(a),
         Name::Layers(a) => layers::run(a),
+        Name::Pretrain(a) => pretrain::run(a),
     }
 }
 

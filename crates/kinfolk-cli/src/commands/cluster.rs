@@ -11,7 +11,7 @@ use kinfolk::{
     ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Links,
     Prefer, Progress, cluster, kin, knn_graph,
 };
-use kinfolk_nn::{Among, ApplyParams, Model, ModelConfig};
+use kinfolk_nn::{Among, ApplyParams, KinModel, Model, ModelConfig};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -171,7 +171,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
-    if arguments.prefer.is_some() && arguments.method != Some(Method::Kin) {
+    let trained = arguments.model.as_ref().map(|path| KinModel::read(path)).transpose()?.flatten();
+    if arguments.prefer.is_some() && arguments.method != Some(Method::Kin) && trained.is_none() {
         return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
     }
     let outcome = match (arguments.method.and_then(Method::baseline), &arguments.model) {
@@ -180,9 +181,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             let name = if arguments.clusters.is_some() { "--clusters" } else { "--param" };
             return Err(not_used(name, arguments.method.unwrap_or(Method::Density)));
         }
+        (None, Some(_)) if trained.is_some() => by_kin(&arguments, &embeddings, graph.as_ref(), trained)?,
         (None, Some(path)) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
         (None, None) if arguments.method == Some(Method::Kin) => {
-            by_kin(&arguments, &embeddings, graph.as_ref())?
+            by_kin(&arguments, &embeddings, graph.as_ref(), None)?
         }
         (None, None) => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
     };
@@ -289,7 +291,12 @@ fn by_kin(
     arguments: &Arguments,
     embeddings: &Embeddings,
     graph: Option<&KnnGraph>,
+    trained: Option<KinModel>,
 ) -> Result<Outcome, Failure> {
+    if let Some(method) = arguments.method.filter(|&method| method != Method::Kin) {
+        let message = format!("--method {}: expected a model of it, found one of kin", method.name());
+        return Err(Failure::Usage(message));
+    }
     if arguments.tau.is_some() {
         let message =
             "--tau: expected no threshold with --method kin (--prefer says what matters), found one";
@@ -303,10 +310,17 @@ fn by_kin(
     if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
         return Err(not_used(name, Method::Kin));
     }
-    let knn = arguments.neighbours.params(embeddings.len());
-    let params = KinParams { knn, prefer: arguments.prefer.unwrap_or_default() };
+    let mut knn = arguments.neighbours.params(embeddings.len());
+    let mut params = KinParams { prefer: arguments.prefer.unwrap_or_default(), ..KinParams::default() };
+    if let Some(KinModel { edge, probability, k }) = trained {
+        knn.k = arguments.neighbours.k.unwrap_or(k);
+        params.prefer = arguments.prefer.unwrap_or(Prefer::Probability(probability));
+        params.model = edge;
+    }
+    params.knn = knn;
     let clustering = kin(embeddings, graph, &params, &Bars::default())?;
     let parameters = json!({
+        "model": arguments.model,
         "prefer": format!("{:?}", params.prefer).to_lowercase(),
         "least_probability": params.prefer.least()?,
     });

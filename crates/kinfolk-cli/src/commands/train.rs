@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::{machine, table};
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
+use kinfolk::{Embeddings, KinTraining, KnnGraph, TrainedKin, train_kin};
 use kinfolk_nn::{
-    Compute, FitParams, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained, TrainedModel, Unfinished,
-    train,
+    Compute, FitParams, GcnEParams, GcnVParams, KinModel, Loss, Target, TrainParams, Trained, TrainedModel,
+    Unfinished, train,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -80,6 +81,8 @@ enum Method {
     GcnV,
     /// That, and the connectivity of the most confident rows with their candidates
     GcnVe,
+    /// The probability of every edge; of the options below only --validation and --json are for it
+    Kin,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -171,6 +174,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     check_label_count(&labels, embeddings.len(), &arguments.labels, &arguments.features.features)?;
     check_writable(&arguments.output)?;
     let graph = arguments.graph.as_ref().map(|path| read_graph(path, Some(embeddings.len()))).transpose()?;
+    if arguments.method == Method::Kin {
+        return run_kin(&arguments, &embeddings, &labels, graph.as_ref(), start);
+    }
     let params = params(&arguments, embeddings.len(), graph.as_ref().map(|g| g.k()))?;
     let resumed = arguments.resume.then(|| Unfinished::read(&arguments.output)).transpose()?;
     let interruption = Interruption::default();
@@ -198,6 +204,54 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         );
     }
     drop(finished);
+    Ok(())
+}
+
+/// Adapts the edge model of kin: a matter of seconds to a minute, so there is nothing to resume.
+fn run_kin(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: Option<&KnnGraph>,
+    start: Instant,
+) -> Result<(), Failure> {
+    if arguments.resume {
+        return Err(Failure::Usage("--resume: expected --method gcn-v or gcn-ve, found kin".to_owned()));
+    }
+    let params = KinTraining {
+        knn: arguments.neighbours.params(embeddings.len()),
+        validation: arguments.validation,
+        ..KinTraining::default()
+    };
+    let trained = train_kin(embeddings, labels, graph, &params, &Bars::default())?;
+    let TrainedKin { model, probability, k, losses, best, choices } = trained;
+    KinModel { edge: model, probability, k }.write(&arguments.output)?;
+    let seconds = start.elapsed().as_secs_f64();
+    if arguments.json {
+        let epochs = losses
+            .iter()
+            .map(|(training, held)| json!({ "training_loss": training, "validation_loss": held }));
+        let choices = choices.iter().map(|(p, f)| json!({ "probability": p, "f": f }));
+        let summary = json!({
+            "model": arguments.output, "method": "kin", "k": k, "probability": probability, "best_epoch": best,
+            "epochs": epochs.collect::<Vec<_>>(), "choices": choices.collect::<Vec<_>>(), "seconds": seconds,
+        });
+        println!("{summary:#}");
+        return Ok(());
+    }
+    let lines = losses.iter().enumerate().map(|(epoch, (training, held))| {
+        let name = if epoch == 0 { "as built in".to_owned() } else { format!("epoch {epoch}") };
+        vec![
+            name + if epoch == best { " (kept)" } else { "" },
+            format!("{training:.5}"),
+            format!("{held:.5}"),
+        ]
+    });
+    table::print(&["loss of edges", "training", "held-out identities"], &lines.collect::<Vec<_>>());
+    println!();
+    let lines = choices.iter().map(|(p, f)| vec![format!("{p:.1}"), format!("{:.2}", 100.0 * f)]);
+    table::print(&["least probability", "mean F of held-out identities"], &lines.collect::<Vec<_>>());
+    println!("\nprobability {probability:.1}, {seconds:.1} s -> {}", arguments.output.display());
     Ok(())
 }
 

@@ -24,7 +24,7 @@ mod tests;
 mod train;
 mod unfinished;
 
-pub use choose::Judge;
+pub use choose::best_tau;
 pub use compute::Compute;
 pub use fit::{Epoch, FitState, Trained};
 pub use gcn_e::{GcnEParams, train_gcn_e};

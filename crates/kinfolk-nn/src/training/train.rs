@@ -8,7 +8,7 @@
 //! After each epoch the model as it would be if training ended there goes to the caller, with all that is needed to
 //! go on from there.
 
-use super::choose::Judge;
+use super::choose::best_tau;
 use super::division::divide;
 use super::fit::{Course, FitState, Trained};
 use super::gcn_e::fit_gcn_e;
@@ -20,6 +20,7 @@ use crate::{
     Among, Asked, Connectivity, GraphNetwork, Model, ModelConfig, connected_candidates, edge_connectivity,
     vertex_confidence,
 };
+use kinfolk::metrics::Judge;
 use kinfolk::{
     Adjacency, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, Links, Progress, Result, knn_graph,
     nearest_candidates, u_weight,
@@ -226,7 +227,7 @@ impl Training<'_> {
             // On the graph as it is: rebuilding it takes longer than the epoch.
             let confidence = self.estimate(&state.best.network, false)?.0;
             let links = nearest_candidates(self.graph, &confidence, 1)?;
-            let (tau, f) = self.judge.best_tau(&links);
+            let (tau, f) = best_tau(&self.judge, &links);
             if let Some(epoch) = state.best.history.last_mut() {
                 epoch.validation_f = Some(f);
             }
@@ -277,7 +278,7 @@ impl Training<'_> {
         let mut best = (DEFAULT_RADIUS, 0.0);
         for radius in RADII {
             let links = nearest_candidates(self.graph, &u_weight(self.graph, radius)?, 1)?;
-            let (_, f) = judge.best_tau(&links);
+            let (_, f) = best_tau(&judge, &links);
             if f > best.1 {
                 best = (radius, f);
             }
@@ -300,7 +301,7 @@ impl Training<'_> {
             let said = self.connectivity(network, stage, adjacency, &asked, &())?;
             let links = connected_candidates(graph, confidence, 1, Some(&said))?;
             if let Some(epoch) = state.best.history.last_mut() {
-                epoch.validation_f = Some(self.judge.best_tau(&links).1);
+                epoch.validation_f = Some(best_tau(&self.judge, &links).1);
             }
             save(state)
         };
@@ -347,7 +348,7 @@ impl Training<'_> {
     }
 
     fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Choice {
-        let (tau, f) = self.judge.best_tau(links);
+        let (tau, f) = best_tau(&self.judge, links);
         Choice { rebuild, density, rho, tau, f }
     }
 }

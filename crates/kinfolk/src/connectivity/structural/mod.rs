@@ -6,7 +6,9 @@
 //! |---|---|
 //! | `background` | what random pairs look like, for the set and for each vertex; z, a similarity in those units |
 //! | `features` | what surrounds an edge: ranks, shared neighbours, density, all free of dimension and scale |
-//! | `model` | a small network over the features, trained on synthetic sets only (MODEL_CARD.md) |
+//! | `network`, `fit` | a small network over the features, and its training |
+//! | `adapt` | going on with the training, on labelled rows |
+//! | `worlds`, `pretrain` | the synthetic sets on which the built-in network is trained (MODEL_CARD.md) |
 //! | `strangers` | what the model cannot know: how near strangers come in this very set |
 //!
 //! The model is fitted to synthetic strangers, and real ones come nearer. So its probability p is multiplied by 1 - d(z),
@@ -16,18 +18,65 @@
 //! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for what random and sampled
 //! rows see; memory is three floats for each edge, and features of one row at a time.
 
+mod adapt;
 mod background;
 mod features;
-mod model;
+mod fit;
+mod network;
+mod pretrain;
 mod strangers;
+mod worlds;
 
+pub(crate) use adapt::{Adapted, adapt};
 pub(crate) use background::Background;
+pub use pretrain::{PretrainParams, Pretrained, pretrain};
 pub(crate) use strangers::{Drawn, Strangers};
 
 use crate::{KnnGraph, Progress};
-use features::Structure;
-use model::Model;
+use features::{FEATURES, Structure};
+use network::Network;
 use rayon::prelude::*;
+
+/// f32, little-endian, in the order of [`Network::to_numbers`]; `kinfolk bench pretrain` makes them.
+static WEIGHTS: &[u8] = include_bytes!("weights.bin");
+const _: () = assert!(
+    WEIGHTS.len() == 4 * Network::numbers(FEATURES),
+    "weights.bin has another shape than the network"
+);
+
+/// What estimates the probability that an edge joins one identity: the network that is built in, or one that has
+/// gone on learning from labels ([`train_kin`](crate::train_kin)).
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeModel {
+    network: Network,
+}
+
+impl Default for EdgeModel {
+    fn default() -> Self {
+        Self { network: built_in() }
+    }
+}
+
+impl EdgeModel {
+    /// All there is to know of the model, for a file.
+    pub fn to_numbers(&self) -> Vec<f32> {
+        self.network.to_numbers()
+    }
+
+    /// The model of [`EdgeModel::to_numbers`], if these are as many and all finite.
+    pub fn from_numbers(numbers: &[f32]) -> Option<Self> {
+        let fits =
+            numbers.len() == Network::numbers(FEATURES) && numbers.iter().all(|number| number.is_finite());
+        fits.then(|| Self { network: Network::from_numbers(FEATURES, numbers) })
+    }
+}
+
+/// The network that is built in.
+fn built_in() -> Network {
+    let numbers: Vec<f32> =
+        WEIGHTS.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    Network::from_numbers(FEATURES, &numbers)
+}
 
 /// Rows of at least this cosine are copies of each other, whatever their surroundings.
 const COPY: f32 = 1.0 - 1e-6;
@@ -40,11 +89,16 @@ pub(crate) struct Ties {
     pub(crate) probabilities: Vec<f32>,
 }
 
-/// The probability of every edge, as far as synthetic sets can tell.
-pub(crate) fn ties(graph: &KnnGraph, background: &Background, progress: &dyn Progress) -> Ties {
+/// The probability of every edge, by what the model has learned elsewhere.
+pub(crate) fn ties(
+    graph: &KnnGraph,
+    background: &Background,
+    model: &EdgeModel,
+    progress: &dyn Progress,
+) -> Ties {
     let (n, k) = (graph.len(), graph.k());
     let structure = Structure::of(graph, background);
-    let model = Model::built_in();
+    let model = &model.network;
     let mut probabilities = vec![0.0; n * k];
     progress.begin("connectivity", n as u64);
     const ROWS: usize = 256;

@@ -1,0 +1,70 @@
+//! The model file of method `kin`: the adapted edge model and the least probability of an edge, in the same kind of file as
+//! the networks have (see `model.rs`), with one tensor, `kin.edge`, and `"method": "kin"` in its metadata.
+
+use crate::model::{Contents, check_version, format_version};
+use crate::tensors::{Tensor, Tensors};
+use kinfolk::{EdgeModel, Error, Result};
+use serde_json::json;
+use std::path::Path;
+
+const TENSOR: &str = "kin.edge";
+
+/// What `kinfolk train --method kin` learned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KinModel {
+    /// The probability of an edge.
+    pub edge: EdgeModel,
+    /// Edges that are less probable are left out.
+    pub probability: f32,
+    /// Neighbours of each vertex in the graph it was trained on.
+    pub k: usize,
+}
+
+impl KinModel {
+    /// Writes a model file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let data = self.edge.to_numbers();
+        let tensors = Tensors::from([(TENSOR.to_owned(), Tensor { shape: vec![data.len()], data })]);
+        let metadata = json!({
+            "version": format_version(), "method": "kin", "k": self.k, "probability": self.probability,
+        });
+        Contents { tensors, metadata }.write(path)
+    }
+
+    /// Reads a model file; `None` if it is the file of another method.
+    pub fn read(path: &Path) -> Result<Option<Self>> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        let place = path.display().to_string();
+        let contents = Contents::parse(&bytes, &place)?;
+        check_version(&contents.metadata, &place)?;
+        if contents.metadata["method"] != "kin" {
+            return Ok(None);
+        }
+        let wrong =
+            |what: &str| Error::format(&place, "a model of method kin, as this kinfolk makes it", what);
+        let edge = contents.tensors.get(TENSOR).and_then(|tensor| EdgeModel::from_numbers(&tensor.data));
+        let probability = contents.metadata["probability"].as_f64().filter(|p| (0.0..=1.0).contains(p));
+        let k = contents.metadata["k"].as_u64().filter(|&k| k > 0);
+        Ok(Some(Self {
+            edge: edge.ok_or_else(|| wrong("an edge model of another shape"))?,
+            probability: probability.ok_or_else(|| wrong("no probability"))? as f32,
+            k: k.ok_or_else(|| wrong("no number of neighbours"))? as usize,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_read_as_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kin.safetensors");
+        let model = KinModel { edge: EdgeModel::default(), probability: 0.5, k: 40 };
+        model.write(&path).unwrap();
+        assert_eq!(KinModel::read(&path).unwrap(), Some(model));
+        // Read as the networks that it does not hold, it says so.
+        assert!(crate::Model::read(&path).is_err());
+    }
+}

@@ -1,0 +1,153 @@
+//! A small network over the features of an edge: two hidden layers with ReLU, and a sigmoid at the end.
+//!
+//! Features are standardised by the mean and deviation they had in training and cut at 6 deviations, so that an odd set cannot
+//! push the network where it has never been.
+//!
+//! Cost: inputs x 32 + 32 x 32 multiplications for each edge, 16 edges at a time.
+
+use std::f32::consts::E;
+
+pub(super) const HIDDEN: usize = 32;
+pub(super) const LANES: usize = 16;
+/// Standardised features beyond this are cut.
+const FAR: f32 = 6.0;
+
+/// One number of each of 16 edges.
+pub(super) type Lanes = [f32; LANES];
+
+/// Probability of an edge from its features.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Network {
+    pub(super) means: Vec<f32>,
+    pub(super) deviations: Vec<f32>,
+    pub(super) layers: [Layer; 3],
+}
+
+/// Weights row-major, one row for each output, and biases.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layer {
+    pub(super) weights: Vec<f32>,
+    pub(super) biases: Vec<f32>,
+}
+
+/// The values between the layers: the input, and what each layer makes of it.
+pub(super) struct Scratch {
+    pub(super) input: Vec<Lanes>,
+    pub(super) hidden: [[Lanes; HIDDEN]; 2],
+}
+
+impl Network {
+    pub(super) fn inputs(&self) -> usize {
+        self.means.len()
+    }
+
+    /// Numbers in a network of so many inputs.
+    pub(crate) const fn numbers(inputs: usize) -> usize {
+        2 * inputs + HIDDEN * (inputs + 1) + HIDDEN * (HIDDEN + 1) + HIDDEN + 1
+    }
+
+    /// From numbers in the order of [`Network::to_numbers`]; there must be [`Network::numbers`] of them.
+    pub(crate) fn from_numbers(inputs: usize, numbers: &[f32]) -> Self {
+        assert_eq!(numbers.len(), Self::numbers(inputs), "a network of another shape");
+        let mut numbers = numbers.iter().copied();
+        let mut take = |count: usize| numbers.by_ref().take(count).collect::<Vec<f32>>();
+        let (means, deviations) = (take(inputs), take(inputs));
+        let mut layer = |from: usize, to: usize| Layer { weights: take(from * to), biases: take(to) };
+        let layers = [layer(inputs, HIDDEN), layer(HIDDEN, HIDDEN), layer(HIDDEN, 1)];
+        Self { means, deviations, layers }
+    }
+
+    /// Means, deviations, then weights and biases of each layer.
+    pub(crate) fn to_numbers(&self) -> Vec<f32> {
+        let layers = self.layers.iter().flat_map(|layer| layer.weights.iter().chain(&layer.biases));
+        self.means.iter().chain(&self.deviations).chain(layers).copied().collect()
+    }
+
+    pub(super) fn scratch(&self) -> Scratch {
+        Scratch { input: vec![[0.0; LANES]; self.inputs()], hidden: [[[0.0; LANES]; HIDDEN]; 2] }
+    }
+
+    /// Puts the features of one edge into a lane.
+    #[inline]
+    pub(super) fn set(&self, scratch: &mut Scratch, lane: usize, features: &[f32]) {
+        let standard = self.means.iter().zip(&self.deviations).zip(features);
+        for (input, ((mean, deviation), value)) in scratch.input.iter_mut().zip(standard) {
+            input[lane] = ((value - mean) / deviation).clamp(-FAR, FAR);
+        }
+    }
+
+    /// The probability of each edge; `features` has the features of one after the other.
+    pub(super) fn probabilities(&self, features: &[f32], scratch: &mut Scratch, out: &mut [f32]) {
+        let inputs = self.inputs();
+        for (edges, out) in features.chunks(LANES * inputs).zip(out.chunks_mut(LANES)) {
+            for (lane, edge) in edges.chunks_exact(inputs).enumerate() {
+                self.set(scratch, lane, edge);
+            }
+            let logits = self.logits(scratch);
+            out.iter_mut().zip(logits).for_each(|(p, logit)| *p = sigmoid(logit));
+        }
+    }
+
+    /// The logits of the edges in `scratch`, whose hidden values are left there.
+    pub(super) fn logits(&self, scratch: &mut Scratch) -> Lanes {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") {
+                // SAFETY: just detected.
+                return unsafe { self.with_avx512(scratch) };
+            }
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: just detected.
+                return unsafe { self.with_avx2(scratch) };
+            }
+        }
+        self.in_lanes(scratch)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn with_avx512(&self, scratch: &mut Scratch) -> Lanes {
+        self.in_lanes(scratch)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn with_avx2(&self, scratch: &mut Scratch) -> Lanes {
+        self.in_lanes(scratch)
+    }
+
+    /// Without fused multiply-add, so that all instruction sets agree to the bit.
+    #[inline(always)]
+    fn in_lanes(&self, scratch: &mut Scratch) -> Lanes {
+        let Scratch { input, hidden: [one, two] } = scratch;
+        let [first, second, last] = &self.layers;
+        first.apply(input, one);
+        second.apply(one, two);
+        combine(&last.weights, last.biases[0], two)
+    }
+}
+
+impl Layer {
+    #[inline(always)]
+    fn apply(&self, input: &[Lanes], out: &mut [Lanes]) {
+        for ((weights, &bias), out) in self.weights.chunks_exact(input.len()).zip(&self.biases).zip(out) {
+            *out = combine(weights, bias, input).map(|v| v.max(0.0));
+        }
+    }
+}
+
+#[inline(always)]
+fn combine(weights: &[f32], bias: f32, input: &[Lanes]) -> Lanes {
+    let mut sums = [bias; LANES];
+    for (&weight, values) in weights.iter().zip(input) {
+        for lane in 0..LANES {
+            sums[lane] += weight * values[lane];
+        }
+    }
+    sums
+}
+
+#[inline]
+pub(super) fn sigmoid(logit: f32) -> f32 {
+    1.0 / (1.0 + E.powf(-logit))
+}

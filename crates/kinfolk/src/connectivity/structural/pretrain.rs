@@ -1,0 +1,120 @@
+//! Trains the built-in network on made-up sets ([`World`]), from nothing but a seed.
+//!
+//! Of each world the same number of edges is taken, more of them to near neighbours, where it is decided who is one identity.
+//! A tenth of the worlds is held out: what is said of the network is said of worlds it has not seen.
+//!
+//! Cost: about a second for each world and a minute or two for training, on two cores.
+
+use super::Background;
+use super::features::{FEATURES, Structure};
+use super::fit::{Examples, FitParams};
+use super::network::Network;
+use super::worlds::World;
+use crate::random::{Purpose, Stream};
+use crate::{KnnParams, Progress, Result, Search, knn_graph};
+use rayon::prelude::*;
+
+/// Parameters of [`pretrain`].
+#[derive(Debug, Clone)]
+pub struct PretrainParams {
+    /// Sets to draw; every tenth is held out.
+    pub worlds: usize,
+    /// Rows of the largest, or so.
+    pub rows: usize,
+    /// Edges taken of each.
+    pub edges: usize,
+    /// Passes over all edges.
+    pub epochs: usize,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for PretrainParams {
+    fn default() -> Self {
+        Self { worlds: 200, rows: 14_000, edges: 5000, epochs: 3, seed: 0 }
+    }
+}
+
+/// What [`pretrain`] made.
+#[derive(Debug, Clone)]
+pub struct Pretrained {
+    /// The contents of `weights.bin`.
+    pub weights: Vec<u8>,
+    /// Mean cross-entropy after each epoch, of training and of held-out worlds.
+    pub losses: Vec<(f64, f64)>,
+}
+
+/// Makes the weights of the built-in network.
+pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pretrained> {
+    let (mut training, mut held_out) = (Examples::default(), Examples::default());
+    progress.begin("worlds", params.worlds as u64);
+    for number in 0..params.worlds {
+        let to = if number % 10 == 9 { &mut held_out } else { &mut training };
+        sample_edges(params, number as u64, to)?;
+        progress.advance(1);
+    }
+    let mut network = Network::fresh(&training, params.seed);
+    let mut losses = Vec::new();
+    progress.begin("training", params.epochs as u64);
+    let fit = FitParams { epochs: params.epochs, rate: 6e-3, decay: 1e-3, seed: params.seed };
+    network.fit(&training, &fit, |network, loss| {
+        losses.push((loss, held_out.loss(network)));
+        progress.advance(1);
+    });
+    Ok(Pretrained {
+        weights: network.to_numbers().iter().flat_map(|number| number.to_le_bytes()).collect(),
+        losses,
+    })
+}
+
+/// Adds edges of world `number`, and whether they join one identity.
+fn sample_edges(params: &PretrainParams, number: u64, examples: &mut Examples) -> Result<()> {
+    let World { embeddings, labels } = World::draw(params.seed, number, params.rows);
+    let mut stream = Stream::new(params.seed, Purpose::World, number, u64::MAX);
+    let k = if stream.uniform() < 0.3 { 40 } else { 80 };
+    let knn = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
+    let (graph, _) = knn_graph(&embeddings, &knn, &())?;
+    let background = Background::of(&embeddings, params.seed);
+    let structure = Structure::of(&graph, &background);
+    const OF_ROW: usize = 4;
+    let rows: Vec<(usize, [usize; OF_ROW])> = (0..params.edges.div_ceil(OF_ROW))
+        .map(|_| {
+            let row = stream.below(graph.len());
+            (row, std::array::from_fn(|_| (stream.uniform().powf(1.7) * graph.k() as f64) as usize))
+        })
+        .collect();
+    let edges: Vec<(Vec<f32>, bool)> = rows
+        .par_iter()
+        .map_init(
+            || structure.scratch(),
+            |scratch, (row, places)| {
+                let features = structure.of_row(*row, scratch);
+                let edge = |&place: &usize| {
+                    let same = labels[*row] == labels[graph.neighbours(*row).0[place] as usize];
+                    (features[place * FEATURES..][..FEATURES].to_vec(), same)
+                };
+                places.iter().map(edge).collect::<Vec<_>>()
+            },
+        )
+        .flatten_iter()
+        .collect();
+    for (features, same) in edges {
+        examples.features.extend(features);
+        examples.same.push(same);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_small_worlds_teach_something_and_the_seed_decides_what() {
+        let params = PretrainParams { worlds: 10, rows: 600, edges: 500, epochs: 4, seed: 1 };
+        let made = pretrain(&params, &()).unwrap();
+        assert_eq!(made.weights.len(), 4 * Network::numbers(FEATURES));
+        assert!(made.losses.last().unwrap().0 < made.losses[0].0, "{:?}", made.losses);
+        assert_eq!(pretrain(&params, &()).unwrap().weights, made.weights);
+    }
+}
