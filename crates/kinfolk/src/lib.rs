@@ -97,7 +97,7 @@ pub use partition::{
     Flow, MapParams, Modules, WeightedGraph, codelength, map_equation, natural_tau, number_by_size,
 };
 pub use pipeline::{
-    ClusterParams, Clustering, Confidence, KinParams, KinTraining, Prefer, TrainedKin, cluster, kin,
-    train_kin,
+    ClusterParams, Clustering, Confidence, KinChoice, KinParams, KinTraining, Prefer, TrainedKin, cluster,
+    kin, train_kin,
 };
 pub use progress::Progress;
