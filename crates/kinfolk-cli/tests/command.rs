@@ -307,6 +307,34 @@ fn demo_draws_a_picture() {
 }
 
 #[test]
+fn kin_learns_from_labels() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "30", "--dim", "32", "--split", "0.5"]);
+    let model = ["-o", "kin.safetensors", "--method", "kin", "-k", "20", "--json"];
+    let labelled = ["train", "set/train_features.npy", "set/train_labels.npy"];
+    let report = succeeds(here, &[&labelled[..], &model].concat()).json();
+    assert_eq!(report["k"], 20);
+    let cluster = ["cluster", "set/test_features.npy", "--model", "kin.safetensors", "--json"];
+    let run = succeeds(here, &cluster).json();
+    assert_eq!((&run["parameters"]["method"], &run["graph"]["k"]), (&"kin".into(), &20.into()));
+    let run = kinfolk(here, &[&cluster[..], &["--method", "gcn-v"]].concat());
+    assert_eq!(run.code(), 2);
+    assert!(run.stderr().contains("found one of kin"), "{}", run.stderr());
+    let run = kinfolk(here, &[&labelled[..], &model, &["--resume"]].concat());
+    assert!(run.stderr().contains("--resume: expected"), "{}", run.stderr());
+}
+
+#[test]
+fn weights_are_made_from_a_seed() {
+    let directory = TempDir::new().unwrap();
+    let run = succeeds(directory.path(), &["bench", "pretrain", "--quick"]);
+    assert!(run.stdout().contains("of held-out sets"), "{}", run.stdout());
+    let built_in = kinfolk::EdgeModel::default().to_numbers().len() * 4;
+    assert_eq!(fs::read(directory.path().join("weights.bin")).unwrap().len(), built_in);
+}
+
+#[test]
 fn kin_needs_no_threshold() {
     let directory = TempDir::new().unwrap();
     let here = directory.path();

@@ -16,6 +16,8 @@ pub struct KinModel {
     pub edge: EdgeModel,
     /// Edges that are less probable are left out.
     pub probability: f32,
+    /// Whether probabilities are lowered by the strangers of the set.
+    pub doubt: bool,
     /// Neighbours of each vertex in the graph it was trained on.
     pub k: usize,
 }
@@ -27,6 +29,7 @@ impl KinModel {
         let tensors = Tensors::from([(TENSOR.to_owned(), Tensor { shape: vec![data.len()], data })]);
         let metadata = json!({
             "version": format_version(), "method": "kin", "k": self.k, "probability": self.probability,
+            "doubt": self.doubt,
         });
         Contents { tensors, metadata }.write(path)
     }
@@ -48,6 +51,7 @@ impl KinModel {
         Ok(Some(Self {
             edge: edge.ok_or_else(|| wrong("an edge model of another shape"))?,
             probability: probability.ok_or_else(|| wrong("no probability"))? as f32,
+            doubt: contents.metadata["doubt"].as_bool().ok_or_else(|| wrong("no word on strangers"))?,
             k: k.ok_or_else(|| wrong("no number of neighbours"))? as usize,
         }))
     }
@@ -61,7 +65,7 @@ mod tests {
     fn a_model_is_read_as_it_was_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("kin.safetensors");
-        let model = KinModel { edge: EdgeModel::default(), probability: 0.5, k: 40 };
+        let model = KinModel { edge: EdgeModel::default(), probability: 0.5, doubt: false, k: 40 };
         model.write(&path).unwrap();
         assert_eq!(KinModel::read(&path).unwrap(), Some(model));
         // Read as the networks that it does not hold, it says so.

@@ -102,8 +102,8 @@ pub use partition::{
     number_by_size,
 };
 pub use pipeline::{
-    ClusterParams, Clustering, Confidence, KinParams, KinTraining, Prefer, TrainedKin, cluster, kin,
-    train_kin,
+    ClusterParams, Clustering, Confidence, KinChoice, KinParams, KinTraining, Prefer, TrainedKin, cluster,
+    kin, train_kin,
 };
 pub use progress::Progress;
 pub use review::{Doubt, review};

@@ -13,7 +13,7 @@ mod kin;
 mod kin_training;
 
 pub use kin::{KinParams, Prefer, kin};
-pub use kin_training::{KinTraining, TrainedKin, train_kin};
+pub use kin_training::{KinChoice, KinTraining, TrainedKin, train_kin};
 
 /// What makes one vertex more confident than another.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -312,10 +312,10 @@ fn by_kin(
     }
     let mut knn = arguments.neighbours.params(embeddings.len());
     let mut params = KinParams { prefer: arguments.prefer.unwrap_or_default(), ..KinParams::default() };
-    if let Some(KinModel { edge, probability, k }) = trained {
+    if let Some(KinModel { edge, probability, doubt, k }) = trained {
         knn.k = arguments.neighbours.k.unwrap_or(k);
         params.prefer = arguments.prefer.unwrap_or(Prefer::Probability(probability));
-        params.model = edge;
+        (params.model, params.doubt) = (edge, doubt);
     }
     params.knn = knn;
     let clustering = kin(embeddings, graph, &params, &Bars::default())?;

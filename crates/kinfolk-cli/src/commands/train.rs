@@ -224,16 +224,17 @@ fn run_kin(
         ..KinTraining::default()
     };
     let trained = train_kin(embeddings, labels, graph, &params, &Bars::default())?;
-    let TrainedKin { model, probability, k, losses, best, choices } = trained;
-    KinModel { edge: model, probability, k }.write(&arguments.output)?;
+    let TrainedKin { model, probability, doubt, k, losses, best, choices } = trained;
+    KinModel { edge: model, probability, doubt, k }.write(&arguments.output)?;
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
         let epochs = losses
             .iter()
             .map(|(training, held)| json!({ "training_loss": training, "validation_loss": held }));
-        let choices = choices.iter().map(|(p, f)| json!({ "probability": p, "f": f }));
+        let choices =
+            choices.iter().map(|c| json!({ "doubt": c.doubt, "probability": c.probability, "f": c.f }));
         let summary = json!({
-            "model": arguments.output, "method": "kin", "k": k, "probability": probability, "best_epoch": best,
+            "model": arguments.output, "method": "kin", "k": k, "probability": probability, "doubt": doubt, "best_epoch": best,
             "epochs": epochs.collect::<Vec<_>>(), "choices": choices.collect::<Vec<_>>(), "seconds": seconds,
         });
         println!("{summary:#}");
@@ -249,9 +250,19 @@ fn run_kin(
     });
     table::print(&["loss of edges", "training", "held-out identities"], &lines.collect::<Vec<_>>());
     println!();
-    let lines = choices.iter().map(|(p, f)| vec![format!("{p:.1}"), format!("{:.2}", 100.0 * f)]);
-    table::print(&["least probability", "mean F of held-out identities"], &lines.collect::<Vec<_>>());
-    println!("\nprobability {probability:.1}, {seconds:.1} s -> {}", arguments.output.display());
+    let lines = choices.iter().map(|c| {
+        let strangers = if c.doubt { "counted" } else { "not counted" };
+        vec![strangers.to_owned(), format!("{:.1}", c.probability), format!("{:.2}", 100.0 * c.f)]
+    });
+    table::print(
+        &["strangers", "least probability", "mean F of held-out identities"],
+        &lines.collect::<Vec<_>>(),
+    );
+    println!(
+        "\nprobability {probability:.1}, strangers {}, {seconds:.1} s -> {}",
+        if doubt { "counted" } else { "not counted" },
+        arguments.output.display()
+    );
     Ok(())
 }
 

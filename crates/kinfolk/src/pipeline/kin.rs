@@ -47,7 +47,7 @@ impl Prefer {
 }
 
 /// Parameters of [`kin`].
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct KinParams {
     /// The graph, unless one is given. Its seed is that of everything random here.
     pub knn: KnnParams,
@@ -55,6 +55,20 @@ pub struct KinParams {
     pub prefer: Prefer,
     /// What tells the probability of an edge.
     pub model: EdgeModel,
+    /// Whether probabilities are lowered by what is known of the strangers of the set: a model that has learned from
+    /// such sets may know already.
+    pub doubt: bool,
+}
+
+impl Default for KinParams {
+    fn default() -> Self {
+        Self {
+            knn: KnnParams::default(),
+            prefer: Prefer::default(),
+            model: EdgeModel::default(),
+            doubt: true,
+        }
+    }
 }
 
 /// What surely is one, and what may be one, when strangers are looked for.
@@ -125,7 +139,7 @@ pub(super) fn estimate(
     let background = timed("background", timings, || Background::of(embeddings, seed));
     let mut ties = timed("connectivity", timings, || ties(graph, &background, &params.model, progress));
     timed("strangers", timings, || -> Result<()> {
-        if embeddings.len() < FEW_ROWS {
+        if embeddings.len() < FEW_ROWS || !params.doubt {
             return Ok(());
         }
         let strict = modules(graph, &ties, STRICT, seed, progress)?;

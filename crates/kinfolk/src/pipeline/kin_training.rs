@@ -4,7 +4,7 @@
 //! Cost: that of [`kin`](super::kin) twice, and of `connectivity/structural/adapt`; a partition for each probability that is tried.
 
 use super::check_length;
-use super::kin::{KinParams, Prefer, estimate, modules};
+use super::kin::{KinParams, estimate, modules};
 use crate::connectivity::structural::{Adapted, Background, adapt};
 use crate::metrics::Judge;
 use crate::random::{Purpose, Stream};
@@ -34,14 +34,27 @@ pub struct TrainedKin {
     pub model: EdgeModel,
     /// The least probability of an edge that held-out identities like best.
     pub probability: f32,
+    /// Whether they prefer probabilities lowered by the strangers of the set.
+    pub doubt: bool,
     /// Neighbours of each vertex in the graph it was trained on.
     pub k: usize,
     /// Cross-entropy of edges of training and of held-out identities, before training and after each epoch.
     pub losses: Vec<(f64, f64)>,
     /// The epoch that was kept, 0 if the model that is built in was best.
     pub best: usize,
-    /// Each probability tried, and the mean of both F of held-out rows.
-    pub choices: Vec<(f32, f64)>,
+    /// What was tried.
+    pub choices: Vec<KinChoice>,
+}
+
+/// What held-out rows say of one way to apply a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KinChoice {
+    /// See [`KinParams::doubt`].
+    pub doubt: bool,
+    /// The least probability of an edge.
+    pub probability: f32,
+    /// The mean of both F.
+    pub f: f64,
 }
 
 /// Least probabilities that are tried.
@@ -81,15 +94,19 @@ pub fn train_kin(
         adapt(&start, graph, &background, labels, &held_out, params.epochs, seed);
     let rows: Vec<u32> = (0..labels.len() as u32).filter(|&i| held_out[i as usize]).collect();
     let judge = Judge::new(labels, rows);
-    let how = KinParams { knn: params.knn.clone(), prefer: Prefer::default(), model: judged };
-    let ties = estimate(embeddings, graph, &how, &mut Vec::new(), progress)?;
-    let choices = PROBABILITIES
-        .iter()
-        .map(|&least| Ok((least, judge.score(&modules(graph, &ties, least, seed, progress)?))))
-        .collect::<Result<Vec<_>>>()?;
-    let (probability, _) =
-        choices.iter().copied().fold((0.0, f64::MIN), |best, c| if c.1 > best.1 { c } else { best });
-    Ok(TrainedKin { model, probability, k: graph.k(), losses, best, choices })
+    let mut choices = Vec::new();
+    for doubt in [true, false] {
+        let how = KinParams { knn: params.knn.clone(), model: judged.clone(), doubt, ..KinParams::default() };
+        let ties = estimate(embeddings, graph, &how, &mut Vec::new(), progress)?;
+        for probability in PROBABILITIES {
+            let f = judge.score(&modules(graph, &ties, probability, seed, progress)?);
+            choices.push(KinChoice { doubt, probability, f });
+        }
+    }
+    let first = choices[0];
+    let KinChoice { doubt, probability, .. } =
+        choices.iter().fold(first, |best, &choice| if choice.f > best.f { choice } else { best });
+    Ok(TrainedKin { model, probability, doubt, k: graph.k(), losses, best, choices })
 }
 
 /// Which rows belong to identities that are held out: whole identities, because rows of one that was learned would judge too
@@ -124,12 +141,9 @@ mod tests {
         assert_eq!((trained.losses.len(), trained.k), (4, 20));
         let least = trained.losses.iter().map(|loss| loss.1).fold(f64::MAX, f64::min);
         assert_eq!(trained.losses[trained.best].1, least);
-        let best = trained.choices.iter().map(|choice| choice.1).fold(0.0, f64::max);
-        assert!(
-            trained.choices.contains(&(trained.probability, best)) && best > 0.5,
-            "{:?}",
-            trained.choices
-        );
+        let best = trained.choices.iter().map(|choice| choice.f).fold(0.0, f64::max);
+        let chosen = KinChoice { doubt: trained.doubt, probability: trained.probability, f: best };
+        assert!(trained.choices.contains(&chosen) && best > 0.5, "{:?}", trained.choices);
     }
 
     #[test]
