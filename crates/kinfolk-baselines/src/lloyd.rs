@@ -387,17 +387,11 @@ pub(crate) fn greedy_plus_plus(
             .map(|(task, tile)| {
                 let first = task * TASK;
                 let part = first..first + tile.len() / trials;
-                // By candidates: wide rows of a result are what products are fast at.
-                products(centres, rows.part(part.clone()), tile, false);
+                products(rows.part(part.clone()), centres, tile, false);
                 let mut left = vec![0.0; trials];
-                for ((line, &candidate), left) in
-                    tile.chunks_exact_mut(part.len()).zip(&candidates).zip(&mut left)
-                {
-                    let square = squares[candidate as usize];
-                    for ((value, &own), &known) in
-                        line.iter_mut().zip(&squares[part.clone()]).zip(&distances[part.clone()])
-                    {
-                        *value = squared(own, square, *value).min(known);
+                for (i, products) in part.zip(tile.chunks_exact_mut(trials)) {
+                    for ((value, &candidate), left) in products.iter_mut().zip(&candidates).zip(&mut left) {
+                        *value = squared(squares[i], squares[candidate as usize], *value).min(distances[i]);
                         *left += f64::from(*value);
                     }
                 }
@@ -407,10 +401,7 @@ pub(crate) fn greedy_plus_plus(
         let left = |candidate: usize| left.iter().map(|left| left[candidate]).sum::<f64>();
         let best =
             (0..trials).map(|at| (left(at), at)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |best| best.1);
-        for (distances, tile) in distances.chunks_mut(TASK).zip(with_candidate.chunks(TASK * trials)) {
-            let count = distances.len();
-            distances.copy_from_slice(&tile[best * count..][..count]);
-        }
+        distances.iter_mut().zip(with_candidate.chunks_exact(trials)).for_each(|(d, with)| *d = with[best]);
         distances[candidates[best] as usize] = 0.0;
         chosen.push(candidates[best]);
     }
