@@ -26,7 +26,7 @@ mod tests;
 
 use crate::{Embeddings, Error, Progress, Result};
 
-pub(crate) use dot::dot;
+pub(crate) use dot::{dot, dots};
 pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
 

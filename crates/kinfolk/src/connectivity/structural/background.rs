@@ -8,7 +8,7 @@
 //! Cost: O(N C D) with C = 256, in blocks of rows.
 
 use crate::Embeddings;
-use crate::knn::dot;
+use crate::knn::{dot, dots};
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
@@ -30,11 +30,14 @@ impl Background {
     pub(crate) fn of(embeddings: &Embeddings, seed: u64) -> Self {
         let n = embeddings.len();
         let cohort = Stream::new(seed, Purpose::Strangers, 1, 0).sample(n, COHORT);
-        let (dim, rows) = (embeddings.dim(), gather(embeddings, &cohort));
+        let rows = gather(embeddings, &cohort);
         // Never a row with itself.
         let seen = |i: usize, cosines: &mut Vec<f32>| {
-            let others = cohort.iter().zip(rows.chunks_exact(dim)).filter(|(j, _)| **j as usize != i);
-            cosines.extend(others.map(|(_, row)| dot(embeddings.row(i), row)));
+            dots(embeddings.row(i), &rows, |at, cosine| {
+                if cohort[at] as usize != i {
+                    cosines.push(cosine);
+                }
+            });
         };
         let mut among = Vec::with_capacity(cohort.len() * cohort.len());
         cohort.iter().for_each(|&i| seen(i as usize, &mut among));

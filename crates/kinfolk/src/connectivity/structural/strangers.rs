@@ -14,7 +14,7 @@
 
 use super::background::gather;
 use super::{Background, Ties};
-use crate::knn::dot;
+use crate::knn::dots;
 use crate::random::{Purpose, Stream};
 use crate::{Embeddings, KnnGraph};
 use rayon::prelude::*;
@@ -148,17 +148,17 @@ fn histogram(
     from: &[u32],
     counts: impl Fn(usize, usize) -> bool + Sync,
 ) -> Vec<u64> {
-    let (dim, rows) = (embeddings.dim(), gather(embeddings, from));
+    let rows = gather(embeddings, from);
     let count = |mut bins: Vec<u64>, j: usize| {
         let row = embeddings.row(j);
-        for (&i, other) in from.iter().zip(rows.chunks_exact(dim)) {
-            let i = i as usize;
-            let z = background.standard(i, j, dot(row, other));
+        dots(row, &rows, |at, cosine| {
+            let i = from[at] as usize;
+            let z = background.standard(i, j, cosine);
             // Below 0 are half of all pairs, and none of interest.
             if z >= 0.0 && i != j && counts(i, j) {
                 bins[bin(z)] += 1;
             }
-        }
+        });
         bins
     };
     let add = |mut a: Vec<u64>, b: Vec<u64>| {
