@@ -355,7 +355,7 @@ fn kin_needs_no_threshold() {
         let message = refused(&["--method", "kin", name, value]);
         assert!(message.contains(&format!("{name}: expected a method that uses it")), "{message}");
     }
-    assert!(refused(&["--prefer", "recall"]).contains("--prefer: expected --method kin"));
+    assert!(refused(&["--method", "density", "--prefer", "recall"]).contains("--prefer: expected --method kin"));
     assert!(refused(&["--method", "kin", "--prefer", "2"]).contains("a probability from 0 to 1"));
 }
 
@@ -543,7 +543,7 @@ fn every_well_known_method_clusters() {
             "--clusters: expected a method that uses it, found --method aro",
         ),
         (&["--method", "aro", "--tau", "0.3"], "--tau: expected a method that uses it, found --method aro"),
-        (&["--param", "eps=1"], "--param: expected a method that uses it, found --method density"),
+        (&["--param", "eps=1"], "--param: expected a method that uses it, found --method kin"),
         (&["--method", "dbscan", "--param", "eps=x"], "eps: expected a number, found x"),
         (
             &["--method", "dbscan", "--param", "size=1"],

@@ -69,7 +69,7 @@ pub struct Clustering {
     pub knn: Option<KnnReport>,
     /// K of the graph.
     pub k: usize,
-    /// How long each stage took.
+    /// How long each stage took, all times that it was run.
     pub timings: Vec<(&'static str, Duration)>,
 }
 
@@ -153,6 +153,9 @@ fn confidence(embeddings: &Embeddings, graph: &KnnGraph, designs: &[Confidence])
 fn timed<T>(stage: &'static str, timings: &mut Vec<(&'static str, Duration)>, run: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = run();
-    timings.push((stage, start.elapsed()));
+    match timings.iter_mut().find(|timing| timing.0 == stage) {
+        Some(timing) => timing.1 += start.elapsed(),
+        None => timings.push((stage, start.elapsed())),
+    }
     result
 }

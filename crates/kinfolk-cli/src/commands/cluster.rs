@@ -26,7 +26,8 @@ pub struct Arguments {
     /// Directory to write to [default: the name of FEATURES, then -clusters]
     #[arg(short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How to cluster [default: what the model is for, density without one]
+    /// How to cluster [default: what the model is for; without one kin, or density if --tau, -m, --confidence or --radius is
+    /// given]
     #[arg(long, value_name = "NAME", value_enum)]
     method: Option<Method>,
     /// Trained networks (`kinfolk import`); the options below override what the model says
@@ -172,20 +173,24 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
     let trained = arguments.model.as_ref().map(|path| KinModel::read(path)).transpose()?.flatten();
-    if arguments.prefer.is_some() && arguments.method != Some(Method::Kin) && trained.is_none() {
+    let of_trees = arguments.tau.is_some()
+        || arguments.links.given()
+        || !arguments.confidence.is_empty()
+        || arguments.radius.is_some();
+    let usual = if of_trees { Method::Density } else { Method::Kin };
+    let method = arguments.method.unwrap_or(usual);
+    if arguments.prefer.is_some() && method != Method::Kin && trained.is_none() {
         return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
     }
     let outcome = match (arguments.method.and_then(Method::baseline), &arguments.model) {
         (Some(baseline), _) => by_baseline(&arguments, baseline, &embeddings, graph.as_ref())?,
         (None, _) if arguments.clusters.is_some() || !arguments.parameters.is_empty() => {
             let name = if arguments.clusters.is_some() { "--clusters" } else { "--param" };
-            return Err(not_used(name, arguments.method.unwrap_or(Method::Density)));
+            return Err(not_used(name, method));
         }
         (None, Some(_)) if trained.is_some() => by_kin(&arguments, &embeddings, graph.as_ref(), trained)?,
         (None, Some(path)) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
-        (None, None) if arguments.method == Some(Method::Kin) => {
-            by_kin(&arguments, &embeddings, graph.as_ref(), None)?
-        }
+        (None, None) if method == Method::Kin => by_kin(&arguments, &embeddings, graph.as_ref(), None)?,
         (None, None) => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
     };
     let found = &outcome.clustering;
@@ -207,7 +212,11 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         run["clusters"]["count"],
         run["clusters"]["singletons"],
         run["clusters"]["largest"],
-        if outcome.method.is_tree() { format!(", tau {:.3}", found.tau) } else { String::new() },
+        match outcome.method {
+            Method::Kin => format!(", K {}", found.k),
+            method if method.is_tree() => format!(", tau {:.3}", found.tau),
+            _ => String::new(),
+        },
         start.elapsed().as_secs_f64(),
         directory.display()
     );
@@ -311,7 +320,12 @@ fn by_kin(
         return Err(not_used(name, Method::Kin));
     }
     let mut knn = arguments.neighbours.params(embeddings.len());
-    let mut params = KinParams { prefer: arguments.prefer.unwrap_or_default(), ..KinParams::default() };
+    let mut params = KinParams {
+        prefer: arguments.prefer.unwrap_or_default(),
+        // A K that was asked for, or trained with, is kept.
+        grow: arguments.neighbours.k.is_none() && trained.is_none(),
+        ..KinParams::default()
+    };
     if let Some(KinModel { edge, probability, doubt, k }) = trained {
         knn.k = arguments.neighbours.k.unwrap_or(k);
         params.prefer = arguments.prefer.unwrap_or(Prefer::Probability(probability));

@@ -4,6 +4,8 @@
 //! 2. Two partitions by p, one strict and one generous, tell who is surely a stranger of whom; how near strangers come
 //!    corrects p (see `connectivity/structural`).
 //! 3. The map equation on the edges that remain, weighted by p.
+//! 4. Where most rows turn out to be in clusters of more than K rows, all of it again with twice as many neighbours: what an
+//!    identity looks like from a few of its rows is not enough to tell it from its look-alikes.
 //!
 //! Cost beyond the graph: see the stages.
 
@@ -58,6 +60,9 @@ pub struct KinParams {
     /// Whether probabilities are lowered by what is known of the strangers of the set: a model that has learned from
     /// such sets may know already.
     pub doubt: bool,
+    /// Whether to look again with twice as many neighbours when half of the rows are in clusters larger than 5/4 K. Not
+    /// where a graph is given.
+    pub grow: bool,
 }
 
 impl Default for KinParams {
@@ -67,6 +72,7 @@ impl Default for KinParams {
             prefer: Prefer::default(),
             model: EdgeModel::default(),
             doubt: true,
+            grow: true,
         }
     }
 }
@@ -102,29 +108,44 @@ pub fn kin(
     let least = params.prefer.least()?;
     let seed = params.knn.seed;
     let mut timings = Vec::new();
-    let mut report = None;
-    let found;
-    let graph = match graph {
-        Some(graph) => {
-            super::check_length(embeddings, graph)?;
-            graph
+    if let Some(graph) = graph {
+        super::check_length(embeddings, graph)?;
+    }
+    let mut knn = params.knn.clone();
+    loop {
+        let searched = match graph {
+            Some(_) => None,
+            None => Some(timed("knn", &mut timings, || knn_graph(embeddings, &knn, progress))?),
+        };
+        let Some(graph) = graph.or(searched.as_ref().map(|found| &found.0)) else {
+            unreachable!("searched for where it was not given")
+        };
+        let ties = estimate(embeddings, graph, params, &mut timings, progress)?;
+        let labels = timed("partition", &mut timings, || modules(graph, &ties, least, seed, progress))?;
+        let first = searched.is_some() && knn.k == params.knn.k;
+        if params.grow && first && 2 * knn.k < embeddings.len() && typical_size(&labels) * 4 > 5 * knn.k {
+            knn.k *= 2;
+            continue;
         }
-        None => {
-            let (graph, how) = timed("knn", &mut timings, || knn_graph(embeddings, &params.knn, progress))?;
-            report = Some(how);
-            found = graph;
-            &found
-        }
-    };
-    let ties = estimate(embeddings, graph, params, &mut timings, progress)?;
-    let (labels, evidence) = timed("partition", &mut timings, || -> Result<_> {
-        let labels = modules(graph, &ties, least, seed, progress)?;
-        let evidence = Evidence::of(graph, &ties.probabilities, &labels, least);
-        Ok((labels, evidence))
-    })?;
-    let links = evidence.links()?;
-    let evidence = Some(evidence);
-    Ok(Clustering { labels, links, tau: -1.0, evidence, knn: report, k: graph.k(), timings })
+        let evidence =
+            timed("evidence", &mut timings, || Evidence::of(graph, &ties.probabilities, &labels, least));
+        let (links, k) = (evidence.links()?, graph.k());
+        let (evidence, report) = (Some(evidence), searched.map(|found| found.1));
+        return Ok(Clustering { labels, links, tau: -1.0, evidence, knn: report, k, timings });
+    }
+}
+
+/// The size of cluster that half of the rows exceed.
+fn typical_size(labels: &[i64]) -> usize {
+    let mut sizes = vec![0usize; labels.iter().max().map_or(0, |&last| last as usize + 1)];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    // Clusters are numbered by descending size.
+    let mut rows = 0;
+    let half = sizes.iter().find(|&&size| {
+        rows += size;
+        2 * rows >= labels.len()
+    });
+    half.copied().unwrap_or(0)
 }
 
 /// The probability of every edge.
@@ -186,6 +207,28 @@ mod tests {
     #[test]
     fn copies_of_one_row_are_one_cluster() {
         assert_eq!(labels([0.6, 0.8].repeat(200), 2), [0; 200]);
+    }
+
+    #[test]
+    fn half_of_the_rows_are_in_clusters_of_the_typical_size_or_more() {
+        assert_eq!(typical_size(&[]), 0);
+        assert_eq!(typical_size(&[0, 0, 0, 1, 1, 2]), 3);
+        assert_eq!(typical_size(&[0, 0, 1, 1, 2, 3, 4]), 2);
+    }
+
+    #[test]
+    fn large_identities_are_looked_at_with_more_neighbours() {
+        let params = SynthParams {
+            identities: 6,
+            dim: 64,
+            mean_size: 200.0,
+            max_size: 300,
+            noise: 0.6,
+            ..SynthParams::default()
+        };
+        let (embeddings, _) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let k = |grow| kin(&embeddings, None, &KinParams { grow, ..KinParams::default() }, &()).unwrap().k;
+        assert_eq!([k(true), k(false)], [160, 80]);
     }
 
     #[test]
