@@ -22,7 +22,7 @@ use std::time::Duration;
 pub enum Prefer {
     /// Rather split an identity than mix two (0.6).
     Precision,
-    /// Neither (0.4).
+    /// Neither (0.35).
     #[default]
     Balanced,
     /// Rather mix identities than split one (0.2).
@@ -36,7 +36,7 @@ impl Prefer {
     pub fn least(self) -> Result<f32> {
         match self {
             Prefer::Precision => Ok(0.6),
-            Prefer::Balanced => Ok(0.4),
+            Prefer::Balanced => Ok(0.35),
             Prefer::Recall => Ok(0.2),
             Prefer::Probability(p) if (0.0..=1.0).contains(&p) => Ok(p),
             Prefer::Probability(p) => Err(Error::Parameter {
