@@ -283,6 +283,7 @@ impl Contest {
             Some((labels, seconds)) => {
                 let searching = match setting {
                     Setting::Baseline { method, .. } if !method.needs_graph(part.labels.len()) => 0.0,
+                    Setting::Kin if part.graph.k() < KinParams::default().knn.k => 0.0,
                     _ => part.searching,
                 };
                 let scores = Box::new(evaluate(&part.labels, &labels?)?);
@@ -308,8 +309,10 @@ impl Contest {
                 Ok(cluster(features, Some(graph), &params, progress)?.labels)
             }
             Setting::Kin => {
-                let params = KinParams { knn, ..KinParams::default() };
-                Ok(kin(features, Some(graph), &params, progress)?.labels)
+                let usual = KinParams::default();
+                let knn = KnnParams { seed: self.rules.seed, ..usual.knn };
+                let graph = Some(graph).filter(|graph| graph.k() >= knn.k);
+                Ok(kin(features, graph, &KinParams { knn, ..usual }, progress)?.labels)
             }
             Setting::Networks { connectivity } => {
                 let (model, _) = self.networks.as_ref().ok_or_else(|| Error::Parameter {
@@ -423,8 +426,11 @@ impl Contest {
                  similarities are evenly spaced between those that 1 % and 99 % of the training graph's edges stay below.",
                 self.describe(train)
             ),
-            "F in percent. Seconds: one run from rows to labels, with the search for neighbours where the method needs them."
-                .to_owned(),
+            format!(
+                "F in percent. Seconds: one run from rows to labels, with the search for neighbours where the method needs \
+                 them. All that need a graph have the same one, but kin finds its own if K is below {}.",
+                KinParams::default().knn.k
+            ),
             format!(
                 "> {limit}: a run took longer than {limit} s and was stopped, or one on a smaller set was. Methods of \
                  quadratic cost are marked so; N rows of D columns, K neighbours, C clusters."

@@ -199,7 +199,10 @@ fn ring_at(x: f64, y: f64, colour: &str) -> String {
 /// Four to eight round numbers that span the values.
 pub(super) fn ticks(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let (mut low, mut high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-    if high - low <= 1e-9 * high.abs().max(1e-9) {
+    if low > high {
+        // No values at all: an empty chart.
+        (low, high) = (0.0, 1.0);
+    } else if high - low <= 1e-9 * high.abs().max(1e-9) {
         (low, high) = (low - 0.5, low + 0.5);
     }
     let rough = (high - low) / 6.0;
@@ -227,6 +230,7 @@ mod tests {
         assert_eq!(of(&[0.0, 0.95]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(of(&[41.0, 88.0]), ["40", "50", "60", "70", "80", "90"]);
         assert_eq!(of(&[7.0, 7.0]).len(), 7);
+        assert_eq!(of(&[]).len(), 6);
     }
 
     #[test]
