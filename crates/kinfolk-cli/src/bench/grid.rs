@@ -33,6 +33,8 @@ pub enum Setting {
         method: Method,
         /// For methods that are told how many clusters to make: the larger the set, the more.
         rows_per_cluster: Option<f64>,
+        /// What distinguishes it from the others that are tried.
+        words: String,
     },
     /// The density tree, cut at tau.
     Density(f32),
@@ -47,47 +49,18 @@ impl Setting {
     /// What was chosen, in words.
     pub fn describe(&self) -> String {
         match self {
-            Setting::Baseline { method, rows_per_cluster } => {
-                let usual = method_named(name_of(method));
-                let usual = usual.parameters();
-                let mut words: Vec<String> =
-                    rows_per_cluster.iter().map(|rows| format!("{rows:.1} rows a cluster")).collect();
-                for (name, value) in method.parameters() {
-                    if usual.iter().all(|known| *known != (name, value.clone())) && name != "seed" {
-                        words.push(format!("{name} {}", rounded(&value)));
-                    }
-                }
-                if words.is_empty() { "the usual".to_owned() } else { words.join(" ") }
-            }
+            Setting::Baseline { words, .. } => words.clone(),
             Setting::Density(tau) => format!("tau {tau:.2}"),
             Setting::Kin => "nothing".to_owned(),
-            Setting::Networks { .. } => String::new(),
+            Setting::Networks { connectivity: false } => "GCN-V".to_owned(),
+            Setting::Networks { connectivity: true } => "GCN-V and GCN-E".to_owned(),
         }
     }
 }
 
 /// Three decimals at most.
-fn rounded(value: &str) -> String {
-    match value.parse::<f64>() {
-        Ok(number) if value.contains('.') => {
-            let text = format!("{number:.3}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
-        _ => value.to_owned(),
-    }
-}
-
-fn name_of(method: &Method) -> &'static str {
-    let same = |name: &&&str| {
-        let other = method_named(name);
-        std::mem::discriminant(&other) == std::mem::discriminant(method)
-    };
-    Method::NAMES.iter().find(same).copied().unwrap_or(Method::NAMES[0])
-}
-
-/// The baseline of a name that is known to be one.
-fn method_named(name: &str) -> Method {
-    Method::named(name).unwrap_or_else(|| Method::Kmeans(Default::default()))
+fn rounded(value: f64) -> String {
+    format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What the training part says about where to look.
@@ -136,7 +109,7 @@ pub fn tried(name: &str) -> &'static str {
         "chinese-whispers" | "infomap" => "th at the similarities",
         "density" => "tau at the similarities",
         "kin" => "nothing: needs no labels",
-        _ => "by `train`, on a tenth of the identities: graph, density, rho, tau",
+        _ => "by `train`, on identities held out from fitting: graph, density, rho, tau",
     }
 }
 
@@ -169,31 +142,35 @@ pub fn settings(name: &str, scales: &Scales, seed: u64) -> kinfolk::Result<Vec<S
     if usual.parameters().iter().any(|parameter| parameter.0 == "seed") {
         usual.set("seed", &seed.to_string())?;
     }
-    let with = |parameters: &[(&str, String)]| {
+    let with = |parameters: &[(&str, f64)]| {
         let mut method = usual.clone();
         for (name, value) in parameters {
-            method.set(name, value)?;
+            method.set(name, &value.to_string())?;
         }
-        Ok(Setting::Baseline { method, rows_per_cluster: None })
+        let words: Vec<String> =
+            parameters.iter().map(|&(name, value)| format!("{name} {}", rounded(value))).collect();
+        Ok(Setting::Baseline { method, rows_per_cluster: None, words: words.join(" ") })
     };
-    let one = |name: &str, values: [f64; SETTINGS]| {
-        values.iter().map(|value| with(&[(name, value.to_string())])).collect()
-    };
+    let one =
+        |name: &str, values: [f64; SETTINGS]| values.iter().map(|&value| with(&[(name, value)])).collect();
     let two = |first: &str, values: [f64; SETTINGS / 2], second: &str, others: [usize; 2]| {
-        let both = values.iter().flat_map(|value| others.map(|other| (value, other)));
-        both.map(|(value, other)| with(&[(first, value.to_string()), (second, other.to_string())])).collect()
+        let both = values.iter().flat_map(|&value| others.map(|other| (value, other as f64)));
+        both.map(|(value, other)| with(&[(first, value), (second, other)])).collect()
     };
     // Every other level, and not the first, where everything is one cluster.
     let every_other: [f64; SETTINGS / 2] = std::array::from_fn(|i| scales.levels[2 * i + 1]);
-    let distances = scales.levels.map(|level| (2.0 - 2.0 * level).max(1e-6).sqrt());
+    // The smallest first: mean shift takes the longer the farther it looks.
+    let mut distances = scales.levels.map(|level| (2.0 - 2.0 * level).max(1e-6).sqrt());
+    distances.reverse();
     let from_to = |from: f64, to: f64| -> [f64; SETTINGS] {
         std::array::from_fn(|i| from * (to / from).powf(i as f64 / (SETTINGS - 1) as f64))
     };
     match name {
         "kmeans" | "minibatch-kmeans" | "spectral" => Ok(from_to(0.25, 4.0)
-            .map(|times| Setting::Baseline {
-                method: usual.clone(),
-                rows_per_cluster: Some((times * scales.mean).max(1.0)),
+            .map(|times| {
+                let rows = (times * scales.mean).max(1.0);
+                let words = format!("{rows:.1} rows a cluster");
+                Setting::Baseline { method: usual.clone(), rows_per_cluster: Some(rows), words }
             })
             .to_vec()),
         "hac" => one("distance", distances),

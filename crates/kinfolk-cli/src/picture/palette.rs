@@ -18,7 +18,8 @@ pub fn of_method(name: &str) -> (&'static str, bool) {
     match name {
         "density" => (U_WEIGHT, false),
         "gcn-v" => (GCN_V, false),
-        "gcn-ve" => (GCN_VE, false),
+        // Where GCN-E is asked about few rows its line covers that of GCN-V; both are to be seen.
+        "gcn-ve" => (GCN_VE, true),
         "kin" => ("#000000", false),
         "infomap" => ("#009e73", false),
         "hdbscan" => ("#56b4e9", false),
@@ -29,7 +30,7 @@ pub fn of_method(name: &str) -> (&'static str, bool) {
         "dbscan-knn" => ("#0072b2", true),
         "meanshift" => ("#cc79a7", true),
         "spectral" => ("#e69f00", true),
-        "aro" => ("#d55e00", true),
+        "aro" => ("#d55e00", false),
         "cdp" => ("#009e73", true),
         _ => ("#000000", true),
     }

@@ -86,7 +86,7 @@ fn draw_one(svg: &mut String, chart: &Scatter, left: f64) {
             writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-dasharray=\"4 4\"/>");
     }
     for (dot, (x, y)) in chart.dots.iter().zip(&places) {
-        let fill = if dot.hollow { "white" } else { dot.colour };
+        let fill = if dot.hollow { "none" } else { dot.colour };
         let _ = writeln!(
             svg,
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" fill=\"{fill}\" stroke=\"{}\" stroke-width=\"2.2\"/>",
@@ -115,7 +115,8 @@ fn place_names(names: &[&str], places: &[(f64, f64)], frame: Box4) -> Vec<Box4> 
         places.iter().map(|&(x, y)| [x - reach, y - reach, x + reach, y + reach]).collect();
     let mut found = Vec::new();
     for (name, &(x, y)) in names.iter().zip(places) {
-        let wide = name.chars().count() as f64 * LETTER;
+        // Short names may be of wide letters only.
+        let wide = name.chars().count() as f64 * LETTER + 5.0;
         let right = x + reach + 2.0;
         // Beside the dot, then above and below in ever larger steps.
         let mut tries = vec![(right, y - TALL / 2.0), (x - reach - 2.0 - wide, y - TALL / 2.0)];
