@@ -443,7 +443,7 @@ impl Contest {
                 KinParams::default().knn.k
             ),
             format!(
-                "> {limit}: a run took longer than {limit} s and was stopped, or one on a smaller set was. After {PATIENCE} \
+                "> {limit}: a run took longer than {limit} s after the search for neighbours, or one on a smaller set did. After {PATIENCE} \
                  such settings no other is tried. Methods of \
                  quadratic cost are marked so; N rows of D columns, K neighbours, C clusters."
             ),

@@ -16,7 +16,7 @@ const BATCHES: [usize; 4] = [256, 1024, 4096, 16384];
 pub struct Arguments {
     #[command(flatten)]
     rules: Rules,
-    /// Rows to test on, and as many to train on, about [default: 60000, quick 3000]
+    /// Rows to test on, and as many to train on, about [default: 60000, quick 2500]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Neighbours of each row
