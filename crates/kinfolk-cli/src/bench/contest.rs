@@ -28,8 +28,6 @@ use std::time::Duration;
 /// Seconds of a run, unless told otherwise.
 const LIMIT: f64 = 600.0;
 const QUICK_LIMIT: f64 = 10.0;
-/// Settings that may take too long before no other is tried.
-const PATIENCE: usize = 3;
 /// Identities that networks are not fitted to, if these are between a tenth and half of them.
 const HELD_OUT: f32 = 20.0;
 /// Passes of GCN-V, and candidate sets in a pass of GCN-E, where it must be quick.
@@ -245,7 +243,8 @@ impl Contest {
         Ok((trained?.model, cost.seconds))
     }
 
-    /// The setting that does best on the training part.
+    /// The setting that does best on the training part. The cheapest come first: after one that took too long no other is
+    /// tried.
     fn choose(&self, name: &'static str, settings: Vec<Setting>) -> Result<Entrant, Failure> {
         if let [only] = &settings[..] {
             let setting = Ok(only.clone());
@@ -253,12 +252,8 @@ impl Contest {
         }
         let mut entrant =
             Entrant { name, setting: Err(Outcome::NotRun), tried: 0, f: -1.0, seconds: 0.0, stopped: false };
-        let mut patience = PATIENCE;
         let run = || -> Result<(), Failure> {
             for setting in settings {
-                if patience == 0 {
-                    break;
-                }
                 match self.run(&setting, &self.train)? {
                     Outcome::Done { scores, .. } => {
                         entrant.tried += 1;
@@ -272,7 +267,7 @@ impl Contest {
                         entrant.setting = Err(refused);
                     }
                     Outcome::Refused(_) => {}
-                    Outcome::Stopped | Outcome::NotRun => patience -= 1,
+                    Outcome::Stopped | Outcome::NotRun => break,
                 }
             }
             Ok(())
@@ -373,7 +368,7 @@ impl Contest {
             }
             (Ok(setting), _) => setting.describe(),
             (Err(Outcome::Refused(why)), _) => format!("refused: {why}"),
-            (Err(_), _) => format!("every setting took more than {} s", self.limit),
+            (Err(_), _) => format!("the first setting took more than {} s", self.limit),
         }
     }
 
@@ -443,9 +438,9 @@ impl Contest {
                 KinParams::default().knn.k
             ),
             format!(
-                "> {limit}: a run took longer than {limit} s after the search for neighbours, or one on a smaller set did. After {PATIENCE} \
-                 such settings no other is tried. Methods of \
-                 quadratic cost are marked so; N rows of D columns, K neighbours, C clusters."
+                "> {limit}: a run took longer than {limit} s after the search for neighbours, or one on a smaller set did. Settings \
+                 are tried from the cheapest, up to the first that takes longer. Methods of quadratic cost are marked so; \
+                 N rows of D columns, K neighbours, C clusters."
             ),
         ];
         if let Some((model, seconds)) = networks {
