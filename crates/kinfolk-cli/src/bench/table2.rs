@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// Identities to test on, and as many to train on.
 const IDENTITIES: usize = 3_984;
-const QUICK_IDENTITIES: usize = 600;
+const QUICK_IDENTITIES: usize = 300;
 
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench table2 --quick
@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Those to test on, of other identities
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "train")]
     test: Option<Vec<PathBuf>>,
-    /// Identities of the synthetic set to test on, and as many to train on, about 6.8 rows each [default: 3984, quick 600]
+    /// Identities of the synthetic set to test on, and as many to train on, about 6.8 rows each [default: 3984, quick 300]
     #[arg(long, value_name = "N")]
     identities: Option<usize>,
     /// Neighbours of each row
