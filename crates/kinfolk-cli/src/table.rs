@@ -28,6 +28,19 @@ pub fn print(headings: &[&str], rows: &[Vec<String>]) {
     }
 }
 
+/// The same as Markdown.
+pub fn markdown(headings: &[impl AsRef<str>], rows: &[Vec<String>]) -> String {
+    // A bar within a cell would end it.
+    let line = |cells: Vec<&str>| {
+        cells.iter().fold("|".to_owned(), |line, cell| line + " " + &cell.replace('|', "\\|") + " |") + "\n"
+    };
+    let ruler = (0..headings.len()).map(|c| if c == 0 { "---|" } else { "---:|" });
+    let mut text = line(headings.iter().map(AsRef::as_ref).collect());
+    text += &format!("|{}\n", ruler.collect::<String>());
+    rows.iter().for_each(|row| text += &line(row.iter().map(String::as_str).collect()));
+    text
+}
+
 /// Headings for [`scores`], after the first column.
 pub const SCORE_HEADINGS: [&str; 10] =
     ["clusters", "singletons", "largest", "pair P", "pair R", "pair F", "B³ P", "B³ R", "B³ F", "NMI"];

@@ -34,6 +34,10 @@ const CANDIDATE_SETS: usize = 1000;
 /// Shares of the vertices that GCN-E may be asked about, where the share is not what is studied.
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
 
+/// Identities of the synthetic set, and passes of GCN-V, where it must be quick.
+const QUICK_IDENTITIES: usize = 75;
+const QUICK_EPOCHS: usize = 4;
+
 /// The set, and how networks are fitted to it.
 #[derive(Args)]
 pub struct Arguments {
@@ -61,6 +65,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// The usual synthetic set, or a small one.
+    pub fn of(quick: bool, output: PathBuf) -> Self {
+        let usual = FitParams::default().epochs;
+        let (identities, epochs) = if quick { (QUICK_IDENTITIES, QUICK_EPOCHS) } else { (450, usual) };
+        Arguments { train: None, test: None, identities, seed: 0, k: 80, epochs, output: Some(output) }
+    }
+
     /// The best epoch would have to be chosen by rows that are held out from fitting: the last is kept.
     fn fit_params(&self, usual: FitParams) -> FitParams {
         FitParams { validation: 0.0, seed: self.seed, epochs: self.epochs, ..usual }
@@ -333,9 +344,11 @@ pub fn both_f(scores: &Scores) -> [f64; 2] {
     [100.0 * scores.pairwise.f, 100.0 * scores.bcubed.f]
 }
 
-type Labelled = (Embeddings, Vec<i64>);
+/// Rows and their labels.
+pub type Labelled = (Embeddings, Vec<i64>);
 
-fn read(train: &[PathBuf], test: &[PathBuf]) -> Result<[Labelled; 2], Failure> {
+/// Reads features and labels of a training and a test part, of as many columns.
+pub fn read(train: &[PathBuf], test: &[PathBuf]) -> Result<[Labelled; 2], Failure> {
     let labelled = |files: &[PathBuf]| {
         let features = read_embeddings(&files[0], &Default::default())?;
         let labels = read_labels(&files[1])?;

@@ -49,6 +49,14 @@ pub struct Arguments {
     output: PathBuf,
 }
 
+impl Arguments {
+    /// Synthetic sets: the usual ones, or few and small ones.
+    pub fn of(quick: bool, output: PathBuf) -> Self {
+        let (random, identities) = if quick { (2, 75) } else { (10, 500) };
+        Arguments { data: None, random, identities, seed: 100, output }
+    }
+}
+
 struct Set {
     name: String,
     features: Embeddings,

@@ -2,14 +2,21 @@
 
 mod ablation;
 mod aggregate;
+mod all;
 mod confidence_designs;
+mod contest;
 mod default;
+mod grid;
 mod knn;
 mod layers;
+mod limit;
 mod m;
 mod metrics;
 mod pretrain;
 mod rho;
+mod runtime;
+mod table1;
+mod table2;
 mod tau;
 
 use crate::failure::Failure;
@@ -47,6 +54,14 @@ enum Name {
     Tau(ablation::Arguments),
     /// Graph convolutions of GCN-V: 1, 2, 3
     Layers(ablation::Arguments),
+    /// All methods on ever larger sets (Table 1 of the paper)
+    Table1(table1::Arguments),
+    /// All methods on a long-tailed set or one of your own (Table 2 of the paper)
+    Table2(table2::Arguments),
+    /// F of all methods against their time (Figure 4 of the paper)
+    Runtime(runtime::Arguments),
+    /// Every table and figure, each into its own directory
+    All(all::Arguments),
     /// Make the weights that are built into kin, from a seed
     Pretrain(pretrain::Arguments),
 }
@@ -62,6 +77,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Name::M(a) => m::run(a),
         Name::Tau(a) => tau::run(a),
         Name::Layers(a) => layers::run(a),
+        Name::Table1(a) => table1::run(a),
+        Name::Table2(a) => table2::run(a),
+        Name::Runtime(a) => runtime::run(a),
+        Name::All(a) => all::run(a),
         Name::Pretrain(a) => pretrain::run(a),
     }
 }

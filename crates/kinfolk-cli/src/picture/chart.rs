@@ -13,7 +13,7 @@ const RIGHT: f64 = 24.0;
 /// Height of a line of the legend.
 const LEGEND: f64 = 26.0;
 /// About how wide a letter is at the size of the charts; there is nothing here that could measure it.
-const LETTER: f64 = 7.6;
+pub(super) const LETTER: f64 = 7.6;
 
 /// A line of a chart.
 pub struct Line {
@@ -166,7 +166,7 @@ pub fn draw_bars(title: &str, measures: [&str; 2], bars: &[Bars]) -> String {
 /// Of the first and the second of two bars: the same colour, lighter.
 const OPACITIES: [f64; 2] = [1.0, 0.45];
 
-fn start(width: f64, height: f64) -> String {
+pub(super) fn start(width: f64, height: f64) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"14\">\n\
@@ -175,7 +175,7 @@ fn start(width: f64, height: f64) -> String {
 }
 
 /// Text with a white edge, readable over lines.
-fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {
+pub(super) fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {
     let content = content.replace('&', "&amp;").replace('<', "&lt;");
     let _ = writeln!(
         svg,
@@ -197,9 +197,12 @@ fn ring_at(x: f64, y: f64, colour: &str) -> String {
 }
 
 /// Four to eight round numbers that span the values.
-fn ticks(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(super) fn ticks(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let (mut low, mut high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-    if high - low <= 1e-9 * high.abs().max(1e-9) {
+    if low > high {
+        // No values at all: an empty chart.
+        (low, high) = (0.0, 1.0);
+    } else if high - low <= 1e-9 * high.abs().max(1e-9) {
         (low, high) = (low - 0.5, low + 0.5);
     }
     let rough = (high - low) / 6.0;
@@ -211,7 +214,7 @@ fn ticks(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// With as many decimals as the steps between them need.
-fn tick_labels(ticks: &[f64]) -> Vec<String> {
+pub(super) fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let step = ticks.get(1).map_or(1.0, |second| second - ticks[0]);
     let decimals = (-(step * 1.001).log10().floor()).max(0.0) as usize;
     ticks.iter().map(|tick| format!("{tick:.decimals$}")).collect()
@@ -227,6 +230,7 @@ mod tests {
         assert_eq!(of(&[0.0, 0.95]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(of(&[41.0, 88.0]), ["40", "50", "60", "70", "80", "90"]);
         assert_eq!(of(&[7.0, 7.0]).len(), 7);
+        assert_eq!(of(&[]).len(), 6);
     }
 
     #[test]

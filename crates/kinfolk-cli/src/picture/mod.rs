@@ -3,9 +3,11 @@
 mod chart;
 mod layout;
 pub mod palette;
+mod scatter;
 mod svg;
 
 pub use chart::{Bars, Line, LineChart, draw_bars, draw_lines};
+pub use scatter::{Dot, Scatter, draw_scatter};
 pub use svg::{Panel, draw};
 
 use kinfolk::KnnGraph;

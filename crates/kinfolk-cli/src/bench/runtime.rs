@@ -1,0 +1,120 @@
+//! F against time, every method once and mini-batch k-means with batches of several sizes: Figure 4 of the paper.
+
+use super::contest::{Contest, FIELDS, Outcome, Report, Rules, directory_of};
+use super::grid::Setting;
+use super::table1::{Parts, rows_of};
+use crate::failure::Failure;
+use crate::picture::{Dot, Scatter, draw_scatter, palette};
+use clap::Args;
+
+/// Rows of the batches of mini-batch k-means.
+const BATCHES: [usize; 4] = [256, 1024, 4096, 16384];
+
+#[derive(Args)]
+#[command(after_help = "Example:  kinfolk bench runtime --quick
+          writes bench-runtime/runtime.md, runtime.csv and runtime.svg")]
+pub struct Arguments {
+    #[command(flatten)]
+    rules: Rules,
+    /// Rows to test on, and as many to train on, about [default: 60000, quick 2500]
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Neighbours of each row
+    #[arg(short, value_name = "K", default_value_t = 80)]
+    k: usize,
+}
+
+impl Arguments {
+    pub fn of(rules: Rules) -> Self {
+        Arguments { rules, rows: None, k: 80 }
+    }
+}
+
+/// A run.
+struct Entry {
+    method: &'static str,
+    batch: Option<usize>,
+    outcome: Outcome,
+}
+
+impl Entry {
+    fn name(&self) -> String {
+        match self.batch {
+            Some(batch) => format!("mini-batch {batch}"),
+            None => self.method.to_owned(),
+        }
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { rules, rows, k } = arguments;
+    directory_of("runtime", &rules)?;
+    let set = Parts::new(rows_of(rows, rules.quick), 1, rules.seed)?;
+    let mut contest = Contest::new("runtime", rules, set.train(k)?)?;
+    let test = set.test(1, k)?;
+    let mut entries = Vec::new();
+    for (outcome, entrant) in contest.compare(&test)?.into_iter().zip(&contest.entrants) {
+        match &entrant.setting {
+            Ok(setting) if entrant.name == "minibatch-kmeans" => {
+                for batch in BATCHES {
+                    let outcome = contest.run(&with_batch(setting, batch)?, &test)?;
+                    entries.push(Entry { method: entrant.name, batch: Some(batch), outcome });
+                }
+            }
+            _ => entries.push(Entry { method: entrant.name, batch: None, outcome }),
+        }
+    }
+    let mut csv = format!("method,batch,rows,{FIELDS}\n");
+    let mut lines = Vec::new();
+    for entry in &entries {
+        let mut line = vec![entry.name()];
+        line.extend(entry.outcome.cells(contest.limit));
+        lines.push(line);
+        let batch = entry.batch.map_or(String::new(), |batch| batch.to_string());
+        let fields = entry.outcome.fields().join(",");
+        csv += &format!("{},{batch},{},{fields}\n", entry.method, test.labels.len());
+    }
+    let charts = [scatter("Pairwise F, percent", 0, &entries), scatter("BCubed F, percent", 1, &entries)];
+    let report = Report {
+        title: "F against time".to_owned(),
+        set: format!(
+            "Synthetic: {} to train on, {} to test on, {} columns, K = {}",
+            contest.describe(&contest.train),
+            contest.describe(&test),
+            test.features.dim(),
+            test.graph.k()
+        ),
+        headings: ["method", "clusters", "pairwise F", "BCubed F", "s"].map(str::to_owned).to_vec(),
+        lines,
+        csv,
+        picture: draw_scatter(&charts),
+    };
+    contest.report(&report)
+}
+
+fn with_batch(setting: &Setting, batch: usize) -> kinfolk::Result<Setting> {
+    let mut setting = setting.clone();
+    if let Setting::Baseline { method, .. } = &mut setting {
+        method.set("batch", &batch.to_string())?;
+    }
+    Ok(setting)
+}
+
+fn scatter(title: &str, which: usize, entries: &[Entry]) -> Scatter {
+    let (mut dots, mut joined) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let Outcome::Done { seconds, .. } = entry.outcome else { continue };
+        let Some(f) = entry.outcome.both_f() else { continue };
+        if entry.batch.is_some() {
+            joined.push(dots.len());
+        }
+        let (colour, hollow) = palette::of_method(entry.method);
+        dots.push(Dot { name: entry.name(), colour, hollow, x: seconds, y: f[which] });
+    }
+    Scatter {
+        title: title.to_owned(),
+        axis: "seconds from rows to labels, neighbours included".to_owned(),
+        dots,
+        joined,
+    }
+}

@@ -1,0 +1,141 @@
+//! Every method on ever larger parts of one set: Table 1 of the paper.
+//!
+//! Identities of a synthetic set are divided into parts of about the same number of rows. The first is to train on, and the
+//! others to test on, each larger test with all the rows of those before.
+
+use super::contest::{Contest, FIELDS, Outcome, Part, Report, Rules, directory_of};
+use crate::failure::Failure;
+use crate::picture::{Line, LineChart, draw_lines, palette};
+use clap::Args;
+use kinfolk::synth::{Synth, SynthParams};
+
+/// Rows of a part, unless told otherwise.
+const ROWS: usize = 60_000;
+const QUICK_ROWS: usize = 2_500;
+const FULL_ROWS: usize = 584_000;
+
+#[derive(Args)]
+#[command(after_help = "Example:  kinfolk bench table1 --quick
+          writes bench-table1/table1.md, table1.csv and table1.svg
+
+With all methods and parts of 60,000 rows it takes hours.")]
+pub struct Arguments {
+    #[command(flatten)]
+    rules: Rules,
+    /// Rows of a part, about [default: 60000, quick 2500]
+    #[arg(long, value_name = "N", conflicts_with = "full")]
+    rows_per_part: Option<usize>,
+    /// Parts of 584,000 rows, as in the paper
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+    /// How many parts to test on, with commas
+    #[arg(long, value_name = "P", value_delimiter = ',', default_values_t = [1, 3, 5, 7, 9], value_parser = clap::value_parser!(u32).range(1..))]
+    parts: Vec<u32>,
+    /// Neighbours of each row
+    #[arg(short, value_name = "K", default_value_t = 80)]
+    k: usize,
+}
+
+impl Arguments {
+    pub fn of(rules: Rules) -> Self {
+        Arguments { rules, rows_per_part: None, full: false, parts: vec![1, 3, 5, 7, 9], k: 80 }
+    }
+}
+
+/// Parts of about the same number of rows: the first, and the others, of which any number from the first can be had.
+pub struct Parts {
+    synth: Synth,
+    /// Identities of a part.
+    each: usize,
+}
+
+impl Parts {
+    pub fn new(rows: usize, most: usize, seed: u64) -> Result<Self, Failure> {
+        let usual = SynthParams::default();
+        let each = (rows as f64 / usual.mean_size).round() as usize;
+        let synth = Synth::new(SynthParams { identities: each * (most + 1), seed, ..usual })?;
+        Ok(Parts { synth, each })
+    }
+
+    pub fn train(&self, k: usize) -> Result<Part, Failure> {
+        let part = self.synth.part(0..self.each)?;
+        Part::new(part.to_embeddings()?, k, self.synth.params().seed)
+    }
+
+    pub fn test(&self, parts: usize, k: usize) -> Result<Part, Failure> {
+        let part = self.synth.part(self.each..self.each * (parts + 1))?;
+        Part::new(part.to_embeddings()?, k, self.synth.params().seed)
+    }
+}
+
+/// Rows of a part: what is asked for, or what the kind of run has.
+pub fn rows_of(asked: Option<usize>, quick: bool) -> usize {
+    asked.unwrap_or(if quick { QUICK_ROWS } else { ROWS })
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { rules, rows_per_part, full, mut parts, k } = arguments;
+    // Fails now, not after the fitting.
+    directory_of("table1", &rules)?;
+    parts.sort_unstable();
+    parts.dedup();
+    let rows = if full { FULL_ROWS } else { rows_of(rows_per_part, rules.quick) };
+    let most = parts.iter().max().copied().unwrap_or(1) as usize;
+    let set = Parts::new(rows, most, rules.seed)?;
+    let mut contest = Contest::new("table1", rules, set.train(k)?)?;
+    let mut headings = vec!["method".to_owned()];
+    let mut lines: Vec<Vec<String>> =
+        contest.entrants.iter().map(|entrant| vec![entrant.name.to_owned()]).collect();
+    let mut csv = format!("method,parts,rows,identities,{FIELDS}\n");
+    let mut columns: Vec<Vec<Outcome>> = Vec::new();
+    let mut sizes = Vec::new();
+    for &count in &parts {
+        let part = set.test(count as usize, k)?;
+        let (rows, identities) = (part.labels.len(), part.identities());
+        let outcomes = contest.compare(&part)?;
+        headings.extend([format!("{rows} rows: F_P"), "F_B".to_owned(), "s".to_owned()]);
+        for ((line, outcome), entrant) in lines.iter_mut().zip(&outcomes).zip(&contest.entrants) {
+            line.extend(outcome.cells(contest.limit)[1..].iter().cloned());
+            let fields = outcome.fields().join(",");
+            csv += &format!("{},{count},{rows},{identities},{fields}\n", entrant.name);
+        }
+        columns.push(outcomes);
+        sizes.push(rows);
+    }
+    let report = Report {
+        title: "Table 1: ever larger sets".to_owned(),
+        set: format!(
+            "Synthetic, {} columns, parts of about {rows} rows: {} to train on; F_P pairwise, F_B BCubed",
+            contest.train.features.dim(),
+            contest.describe(&contest.train)
+        ),
+        headings,
+        lines,
+        csv,
+        picture: picture(&contest, &sizes, &columns),
+    };
+    contest.report(&report)
+}
+
+/// Both F's over the number of rows.
+fn picture(contest: &Contest, sizes: &[usize], columns: &[Vec<Outcome>]) -> String {
+    let chart = |title: &str, which: usize| {
+        let line = |(at, entrant): (usize, &super::contest::Entrant)| {
+            let points: Vec<(f64, f64)> = sizes
+                .iter()
+                .zip(columns)
+                .filter_map(|(&size, column)| Some((size as f64 / 1000.0, column[at].both_f()?[which])))
+                .collect();
+            let (colour, dashed) = palette::of_method(entrant.name);
+            let ring = points.last().copied().filter(|_| points.len() < sizes.len());
+            (!points.is_empty()).then(|| Line { name: entrant.name.to_owned(), colour, dashed, points, ring })
+        };
+        LineChart {
+            title: title.to_owned(),
+            axis: "thousand rows".to_owned(),
+            lines: contest.entrants.iter().enumerate().filter_map(line).collect(),
+        }
+    };
+    let charts = [chart("Pairwise F, percent", 0), chart("BCubed F, percent", 1)];
+    draw_lines(&charts, "too slow, or refused, beyond")
+}

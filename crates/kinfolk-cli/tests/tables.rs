@@ -1,0 +1,193 @@
+//! The tables of `kinfolk bench` on sets that take seconds: what they write, whom they compare, and where they stop.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+const METHODS: [&str; 16] = [
+    "kmeans",
+    "minibatch-kmeans",
+    "hac",
+    "dbscan",
+    "dbscan-knn",
+    "meanshift",
+    "spectral",
+    "aro",
+    "cdp",
+    "chinese-whispers",
+    "hdbscan",
+    "infomap",
+    "density",
+    "kin",
+    "gcn-v",
+    "gcn-ve",
+];
+
+/// Runs `kinfolk` in `directory`; returns its exit code, stdout and stderr.
+fn kinfolk(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kinfolk"));
+    let run = command.args(arguments).current_dir(directory).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (run.status.code().unwrap(), text(run.stdout), text(run.stderr))
+}
+
+/// What a table wrote.
+struct Written {
+    stdout: String,
+    markdown: String,
+    picture: String,
+    /// A map from column to value for each line of the CSV file.
+    lines: Vec<HashMap<String, String>>,
+}
+
+impl Written {
+    fn column(&self, name: &str) -> Vec<&str> {
+        self.lines.iter().map(|line| line[name].as_str()).collect()
+    }
+
+    /// Both F's and the seconds of every run that ended are numbers, and there is nothing where it did not.
+    fn check_values(&self) {
+        for line in &self.lines {
+            let done = line["ended"] == "done";
+            for (name, most) in
+                [("pairwise_f", 100.0), ("bcubed_f", 100.0), ("seconds", 1e4), ("clusters", 1e6)]
+            {
+                match line[name].parse::<f64>() {
+                    Ok(value) => assert!(done && (0.0..=most).contains(&value), "{line:?}"),
+                    Err(_) => assert!(!done && line[name].is_empty(), "{line:?}"),
+                }
+            }
+        }
+    }
+}
+
+fn table(name: &str, arguments: &[&str]) -> Written {
+    let directory = TempDir::new().unwrap();
+    let all = [&["bench", name][..], arguments].concat();
+    let (code, stdout, stderr) = kinfolk(directory.path(), &all);
+    assert_eq!(code, 0, "{name}: {stderr}");
+    read(&directory.path().join(format!("bench-{name}")), name, stdout)
+}
+
+fn read(directory: &Path, name: &str, stdout: String) -> Written {
+    let file = |end: &str| fs::read_to_string(directory.join(format!("{name}.{end}"))).unwrap();
+    let (csv, markdown, picture) = (file("csv"), file("md"), file("svg"));
+    let mut rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let heading = rows.next().unwrap();
+    let lines: Vec<HashMap<String, String>> = rows
+        .map(|row| {
+            assert_eq!(row.len(), heading.len(), "{csv}");
+            heading.iter().cloned().zip(row).collect()
+        })
+        .collect();
+    assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "{picture}");
+    assert!(!picture.contains("NaN") && !picture.contains("inf\""), "{picture}");
+    for said in
+        ["How parameters were chosen", "L-GCN and LTC", "seed 0", "kinfolk 0.", "settings of each method"]
+    {
+        assert!(markdown.contains(said), "{said}: {markdown}");
+    }
+    Written { stdout, markdown, picture, lines }
+}
+
+#[test]
+fn table1_has_every_method_at_every_size() {
+    let tiny = ["--rows-per-part", "700", "--parts", "2,1", "-k", "20", "--epochs", "1", "--quick"];
+    let written = table("table1", &[&tiny[..], &["--limit", "60"]].concat());
+    assert_eq!(written.column("method"), METHODS.repeat(2));
+    let mut parts = vec!["1"; 16];
+    parts.extend(["2"; 16]);
+    assert_eq!(written.column("parts"), parts);
+    assert!(written.column("ended").iter().all(|ended| *ended == "done"), "{:?}", written.column("ended"));
+    written.check_values();
+    let rows: Vec<usize> = written.column("rows").iter().map(|rows| rows.parse().unwrap()).collect();
+    assert!(rows[16] > rows[0] * 3 / 2, "{rows:?}");
+    for method in METHODS {
+        assert!(written.picture.contains(&format!(">{method}<")), "{method}");
+        assert!(written.markdown.contains(&format!("| {method} |")), "{method}");
+        assert!(written.stdout.contains(method), "{method}");
+    }
+    assert!(written.markdown.contains("quadratic"));
+    // Everybody who chooses does so from as many settings.
+    let chosen = written.markdown.lines().filter(|line| line.contains("| 12 |")).count();
+    assert_eq!(chosen, 13, "{}", written.markdown);
+}
+
+#[test]
+fn what_takes_too_long_is_stopped_and_said_to_be() {
+    let arguments =
+        ["--rows-per-part", "1400", "--parts", "1,2", "-k", "20", "--methods", "meanshift,kin,density"];
+    let written = table("table1", &[&arguments[..], &["--limit", "0.000001"]].concat());
+    // In the order of the table, not in that of asking.
+    assert_eq!(written.column("method"), ["meanshift", "density", "kin"].repeat(2));
+    let ended = ["not run", "not run", "over the limit", "not run", "not run", "not run"];
+    assert_eq!(written.column("ended"), ended);
+    written.check_values();
+    assert_eq!(written.stdout.matches("> 0.000001").count(), 7, "{}", written.stdout);
+    assert!(written.stdout.contains("the first setting took more than 0.000001 s"), "{}", written.stdout);
+}
+
+#[test]
+fn table2_has_every_method() {
+    let written = table("table2", &["--identities", "100", "--epochs", "1", "--quick", "--limit", "60"]);
+    assert_eq!(written.column("method"), METHODS);
+    written.check_values();
+    assert!(written.stdout.contains("K = 5"), "{}", written.stdout);
+    for method in METHODS {
+        assert!(written.picture.contains(&format!(">{method}<")), "{method}");
+    }
+}
+
+#[test]
+fn table2_of_an_own_set() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let set = ["synth", "set", "--identities", "16", "--dim", "16", "--split", "0.5"];
+    assert_eq!(kinfolk(at, &set).0, 0);
+    let [train, test] =
+        ["train", "test"].map(|part| ["features", "labels"].map(|what| format!("set/{part}_{what}.npy")));
+    let sets = ["bench", "table2", "--train", &train[0], &train[1], "--test", &test[0], &test[1]];
+    let more = ["-k", "10", "--methods", "infomap,density,kin", "-o", "out"];
+    let (code, stdout, stderr) = kinfolk(at, &[&sets[..], &more].concat());
+    assert_eq!(code, 0, "{stderr}");
+    let written = read(&at.join("out"), "table2", stdout);
+    assert_eq!(written.column("method"), ["infomap", "density", "kin"]);
+    assert!(written.stdout.starts_with("set/train_features.npy: "), "{}", written.stdout);
+    assert!(!written.markdown.contains("Networks were fitted"), "{}", written.markdown);
+    let (code, _, stderr) = kinfolk(at, &[&sets[..5], &more].concat());
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
+fn runtime_sweeps_the_batch() {
+    let arguments = ["--rows", "900", "-k", "20", "--methods", "kmeans,minibatch-kmeans,infomap,kin"];
+    let written = table("runtime", &arguments);
+    let mini = "minibatch-kmeans";
+    assert_eq!(written.column("method"), ["kmeans", mini, mini, mini, mini, "infomap", "kin"]);
+    assert_eq!(written.column("batch"), ["", "256", "1024", "4096", "16384", "", ""]);
+    written.check_values();
+    assert_eq!(written.picture.matches("<circle").count(), 2 * 7);
+    assert!(written.picture.contains("seconds from rows to labels"));
+}
+
+#[test]
+fn bad_arguments() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    fs::write(at.join("file"), "").unwrap();
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["table1", "--methods", "guessing"], 2, "invalid value 'guessing'"),
+        (&["table1", "--limit", "0"], 2, "expected a number of seconds above 0"),
+        (&["table1", "--parts", "0"], 2, "0 is not in 1.."),
+        (&["table1", "--full", "--rows-per-part", "9"], 2, "cannot be used with"),
+        (&["table2", "--quick", "-o", "file"], 1, "file: expected a directory to write to, found a file"),
+        (&["all", "--quick", "-o", "file"], 1, "file: expected a directory to write to, found a file"),
+    ];
+    for (arguments, code, message) in cases {
+        let (found, _, stderr) = kinfolk(at, &[&["bench"], arguments].concat());
+        assert_eq!(found, code, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+    }
+}
