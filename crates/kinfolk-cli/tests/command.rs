@@ -355,7 +355,9 @@ fn kin_needs_no_threshold() {
         let message = refused(&["--method", "kin", name, value]);
         assert!(message.contains(&format!("{name}: expected a method that uses it")), "{message}");
     }
-    assert!(refused(&["--method", "density", "--prefer", "recall"]).contains("--prefer: expected --method kin"));
+    assert!(
+        refused(&["--method", "density", "--prefer", "recall"]).contains("--prefer: expected --method kin")
+    );
     assert!(refused(&["--method", "kin", "--prefer", "2"]).contains("a probability from 0 to 1"));
 }
 
