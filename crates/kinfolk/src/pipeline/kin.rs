@@ -223,6 +223,7 @@ mod tests {
             dim: 64,
             mean_size: 200.0,
             max_size: 300,
+            max_modes: 1,
             noise: 0.6,
             ..SynthParams::default()
         };
