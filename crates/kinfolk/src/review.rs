@@ -55,7 +55,7 @@ impl Doubt {
 /// let params = ClusterParams { tau: Some(0.85), ..ClusterParams::default() };
 /// let found = cluster(&embeddings, None, &params, &())?;
 /// let doubts = review(&found, 10);
-/// assert_eq!(doubts[0].rows, [3, 2]);
+/// assert_eq!(doubts[0].rows, [2, 3]);
 /// assert!(doubts[0].together);
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
