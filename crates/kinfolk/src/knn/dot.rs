@@ -39,23 +39,26 @@ fn with_avx2(a: &[f32], b: &[f32]) -> f32 {
     in_lanes(a, b)
 }
 
-/// The same for several rows `b` with one `a`.
+/// The same for several rows `b` with one `a`. Written out, or the compiler would keep the sums in memory.
 #[inline(always)]
-fn several_in_lanes(a: &[f32], b: [&[f32]; AT_ONCE]) -> [f32; AT_ONCE] {
+fn several_in_lanes(a: &[f32], [b0, b1, b2, b3]: [&[f32]; AT_ONCE]) -> [f32; AT_ONCE] {
     let mut sums = [[0.0f32; LANES]; AT_ONCE];
-    let whole = a.len() / LANES * LANES;
-    for at in (0..whole).step_by(LANES) {
-        let x = &a[at..][..LANES];
-        for (sums, b) in sums.iter_mut().zip(b) {
-            let y = &b[at..][..LANES];
-            for l in 0..LANES {
-                sums[l] += x[l] * y[l];
-            }
+    let [s0, s1, s2, s3] = &mut sums;
+    let (x, rest) = a.as_chunks::<LANES>();
+    let others = b0.as_chunks::<LANES>().0.iter().zip(b1.as_chunks::<LANES>().0);
+    let others = others.zip(b2.as_chunks::<LANES>().0.iter().zip(b3.as_chunks::<LANES>().0));
+    for (x, ((y0, y1), (y2, y3))) in x.iter().zip(others) {
+        for l in 0..LANES {
+            s0[l] += x[l] * y0[l];
+            s1[l] += x[l] * y1[l];
+            s2[l] += x[l] * y2[l];
+            s3[l] += x[l] * y3[l];
         }
     }
+    let whole = a.len() - rest.len();
     let mut out = [0.0; AT_ONCE];
-    for ((out, sums), b) in out.iter_mut().zip(&mut sums).zip(b) {
-        let rest: f32 = a[whole..].iter().zip(&b[whole..]).map(|(x, y)| x * y).sum();
+    for ((out, sums), b) in out.iter_mut().zip(&mut sums).zip([b0, b1, b2, b3]) {
+        let rest: f32 = rest.iter().zip(&b[whole..]).map(|(x, y)| x * y).sum();
         let mut half = LANES / 2;
         while half > 0 {
             for l in 0..half {
