@@ -7,7 +7,7 @@
 //! Cost: for each method [`SETTINGS`] runs on the training part and one on each test part; the fitting of networks.
 
 use super::ablation::{both_f, percent};
-use super::grid::{self, NAMES, SETTINGS, Scales, Setting};
+use super::grid::{self, SETTINGS, Scales, Setting, names};
 use super::limit::within;
 use super::measure;
 use crate::bars::Bars;
@@ -41,7 +41,7 @@ pub struct Rules {
     #[arg(long)]
     pub quick: bool,
     /// Methods to compare, with commas; all if not given
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(NAMES), hide_possible_values = true)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     pub methods: Vec<String>,
     /// Seconds that one run may take; a method that took longer is not run on larger sets [default: 600, quick 10]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
@@ -225,7 +225,7 @@ impl Contest {
         if contest.rules.takes("gcn-v") || contest.rules.takes("gcn-ve") {
             contest.networks = Some(contest.fit()?);
         }
-        for name in NAMES.into_iter().filter(|name| contest.rules.takes(name)) {
+        for name in names().filter(|name| contest.rules.takes(name)) {
             let settings = grid::settings(name, &scales, contest.rules.seed)?;
             let entrant = contest.choose(name, settings)?;
             contest.entrants.push(entrant);
@@ -352,6 +352,17 @@ impl Contest {
     /// What a part is, in words.
     pub fn describe(&self, part: &Part) -> String {
         format!("{} rows of {} identities", part.labels.len(), part.identities())
+    }
+
+    /// What was trained and tested on, in words.
+    pub fn describe_both(&self, origin: &str, test: &Part) -> String {
+        format!(
+            "{origin}: {} to train on, {} to test on, {} columns, K = {}",
+            self.describe(&self.train),
+            self.describe(test),
+            test.features.dim(),
+            test.graph.k()
+        )
     }
 
     /// What was chosen for a method, in words.

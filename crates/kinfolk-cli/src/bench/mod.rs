@@ -62,7 +62,7 @@ enum Name {
     Runtime(runtime::Arguments),
     /// Every table and figure, each into its own directory
     All(all::Arguments),
-    /// Make the weights that are built into kin, from a seed
+    /// Make weights like those that are built into kin, from a seed
     Pretrain(pretrain::Arguments),
 }
 

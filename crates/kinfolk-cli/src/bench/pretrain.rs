@@ -1,4 +1,5 @@
-//! Makes the weights of the network that is built into `kin`, from a seed.
+//! Makes weights for the network of `kin`, from a seed. Those that are built in were made by a prototype of this and are still
+//! better, see MODEL_CARD.md beside them.
 
 use super::measure;
 use crate::bars::Bars;
@@ -20,7 +21,7 @@ pub struct Arguments {
     /// Few small sets, to see that it works: the weights are of no use
     #[arg(long)]
     quick: bool,
-    /// Seed of everything random; that of the built-in weights is 0
+    /// Seed of everything random
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 }

@@ -77,13 +77,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let charts = [scatter("Pairwise F, percent", 0, &entries), scatter("BCubed F, percent", 1, &entries)];
     let report = Report {
         title: "F against time".to_owned(),
-        set: format!(
-            "Synthetic: {} to train on, {} to test on, {} columns, K = {}",
-            contest.describe(&contest.train),
-            contest.describe(&test),
-            test.features.dim(),
-            test.graph.k()
-        ),
+        set: contest.describe_both("Synthetic", &test),
         headings: ["method", "clusters", "pairwise F", "BCubed F", "s"].map(str::to_owned).to_vec(),
         lines,
         csv,

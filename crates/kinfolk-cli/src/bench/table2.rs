@@ -74,13 +74,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let report = Report {
         title: "Table 2: many small identities".to_owned(),
-        set: format!(
-            "{origin}: {} to train on, {} to test on, {} columns, K = {}",
-            contest.describe(&contest.train),
-            contest.describe(&test),
-            test.features.dim(),
-            test.graph.k()
-        ),
+        set: contest.describe_both(&origin, &test),
         headings: ["method", "clusters", "pairwise F", "BCubed F", "s"].map(str::to_owned).to_vec(),
         lines,
         csv,

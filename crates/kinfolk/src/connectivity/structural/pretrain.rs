@@ -1,4 +1,4 @@
-//! Trains the built-in network on made-up sets ([`World`]), from nothing but a seed.
+//! Trains a network like the built-in one on made-up sets ([`World`]), from nothing but a seed.
 //!
 //! Of each world the same number of edges is taken, more of them to near neighbours, where it is decided who is one identity.
 //! A tenth of the worlds is held out: what is said of the network is said of worlds it has not seen.
@@ -44,7 +44,7 @@ pub struct Pretrained {
     pub losses: Vec<(f64, f64)>,
 }
 
-/// Makes the weights of the built-in network.
+/// Makes weights of the shape of the built-in ones.
 pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pretrained> {
     let (mut training, mut held_out) = (Examples::default(), Examples::default());
     progress.begin("worlds", params.worlds as u64);
