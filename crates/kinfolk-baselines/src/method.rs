@@ -262,30 +262,42 @@ impl Method {
         graph: Option<&KnnGraph>,
         progress: &dyn Progress,
     ) -> Result<Clusters> {
-        let graph = || {
-            graph.ok_or_else(|| Error::Parameter {
+        if self.needs_graph(embeddings.len()) {
+            let graph = graph.ok_or_else(|| Error::Parameter {
                 name: "graph",
                 expected: "nearest neighbours for this method",
                 found: "none".to_owned(),
-            })
-        };
-        let on_graph = self.needs_graph(embeddings.len());
+            })?;
+            return self.run_on(graph, progress);
+        }
         match self {
             Method::Kmeans(p) => kmeans(embeddings, p, progress),
             Method::MinibatchKmeans(p) => minibatch_kmeans(embeddings, p, progress),
-            Method::Hac(p) if on_graph => hac_knn(graph()?, p, progress),
             Method::Hac(p) => hac(embeddings, p, progress),
             Method::Dbscan(p) => dbscan(embeddings, p, progress),
-            Method::DbscanKnn(p) => dbscan_knn(graph()?, p, progress),
             Method::Meanshift(p) => meanshift(embeddings, p, progress),
-            Method::Spectral(p) => spectral(graph()?, p, progress),
-            Method::Aro(p) => aro(graph()?, p, progress),
-            Method::Cdp(p) => cdp(graph()?, p, progress),
-            Method::ChineseWhispers(p) => chinese_whispers(graph()?, p, progress),
-            Method::Hdbscan(p) if on_graph => hdbscan_knn(graph()?, p, progress),
             Method::Hdbscan(p) => hdbscan(embeddings, p, progress),
-            Method::Infomap(p) => infomap(graph()?, p, progress),
+            on_graph => Err(on_graph.wrong_input("a method of rows")),
         }
+    }
+
+    /// Clusters from the neighbours alone, for methods that can.
+    pub fn run_on(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
+        match self {
+            Method::Hac(p) => hac_knn(graph, p, progress),
+            Method::DbscanKnn(p) => dbscan_knn(graph, p, progress),
+            Method::Spectral(p) => spectral(graph, p, progress),
+            Method::Aro(p) => aro(graph, p, progress),
+            Method::Cdp(p) => cdp(graph, p, progress),
+            Method::ChineseWhispers(p) => chinese_whispers(graph, p, progress),
+            Method::Hdbscan(p) => hdbscan_knn(graph, p, progress),
+            Method::Infomap(p) => infomap(graph, p, progress),
+            of_rows => Err(of_rows.wrong_input("a method of neighbours")),
+        }
+    }
+
+    fn wrong_input(&self, expected: &'static str) -> Error {
+        Error::Parameter { name: "method", expected, found: format!("{self:?}") }
     }
 }
 
