@@ -8,7 +8,7 @@
 //! Cost: O(N C D) with C = 256, in blocks of rows.
 
 use crate::Embeddings;
-use crate::knn::{dot, dots};
+use crate::knn::dots;
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
@@ -22,8 +22,6 @@ pub(crate) struct Background {
     pub(super) spreads: Vec<f32>,
     pub(super) median: f32,
     pub(super) spread: f32,
-    /// z that one, and that a tenth of one in a hundred random pairs exceed.
-    pub(super) tails: [f32; 2],
 }
 
 impl Background {
@@ -53,20 +51,7 @@ impl Background {
                 (median, ((own * own + spread * spread) / 2.0).sqrt())
             })
             .unzip();
-        let mut background = Self { medians, spreads, median, spread, tails: [0.0; 2] };
-        background.tails = background.tails_among(embeddings, &cohort);
-        background
-    }
-
-    fn tails_among(&self, embeddings: &Embeddings, cohort: &[u32]) -> [f32; 2] {
-        let pairs = cohort
-            .iter()
-            .enumerate()
-            .flat_map(|(at, &i)| cohort[at + 1..].iter().map(move |&j| (i as usize, j as usize)));
-        let mut z: Vec<f32> =
-            pairs.map(|(i, j)| self.standard(i, j, dot(embeddings.row(i), embeddings.row(j)))).collect();
-        z.sort_unstable_by(f32::total_cmp);
-        [100, 1000].map(|part| if z.is_empty() { 0.0 } else { z[z.len() - 1 - z.len() / part] })
+        Self { medians, spreads, median, spread }
     }
 
     /// Similarity `s` of `i` and `j` in units of their backgrounds.

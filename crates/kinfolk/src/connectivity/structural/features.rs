@@ -16,7 +16,6 @@
 //! | 31-32 | share of the ends' neighbours beyond what the best of N normal draws reaches |
 //! | 33 | log2 of how many list the common neighbours, on average, relative to K |
 //! | 34-36 | log10 of N; medians of the ends in units of the set's background |
-//! | 37-53 | the whole set, see [`Structure::describe`]: how broad identities are, nothing near an edge tells |
 //!
 //! Shared-neighbour mass is Ada-NETS' and Pair-Cls' idea; ranks both ways are Zhu et al.'s rank-order distance (2011).
 //!
@@ -26,16 +25,8 @@ use super::Background;
 use crate::KnnGraph;
 use rayon::prelude::*;
 
-/// Columns that tell about an edge.
-const LOCAL: usize = 37;
-/// Columns that tell about the whole set, the same for all edges.
-const WHOLE: usize = 17;
-pub(super) const FEATURES: usize = LOCAL + WHOLE;
-/// Rows whose edges are looked at to describe the set.
-const SAMPLE: usize = 1024;
-/// Columns that also describe the set: share of common neighbours, and mutual listing.
-const SHARED: usize = 11;
-const MUTUAL: usize = 6;
+/// Columns.
+pub(super) const FEATURES: usize = 37;
 const DEPTHS: [usize; 4] = [5, 10, 20, 40];
 
 /// What all edges need to know of the vertices.
@@ -53,7 +44,6 @@ pub(super) struct Structure<'a> {
     reach: f32,
     /// log2(1 + r) of ranks r from 0 to K.
     logarithms: Vec<f32>,
-    whole: [f32; WHOLE],
 }
 
 /// What one end of an edge says, whatever the edge.
@@ -119,66 +109,7 @@ impl<'a> Structure<'a> {
         };
         let ends = if k == 0 { Vec::new() } else { (0..n).into_par_iter().map(end).collect() };
         let logarithms = (0..=k).map(|rank| (1.0 + rank as f32).log2()).collect();
-        let whole = [0.0; WHOLE];
-        let mut structure =
-            Self { graph, background, standard, mass, arrivals, ends, reach, logarithms, whole };
-        structure.whole = structure.describe();
-        structure
-    }
-
-    /// The set as a whole: means and deviations over its vertices of the mean z of the nearest 5 and 20 and of the last, of the
-    /// share beyond the best of N draws; deviations of arrivals and medians; the nearest z that one, five and nine in
-    /// ten vertices have at most; means over edges of shared neighbours (and deviation) and of mutual listing; what
-    /// random pairs reach.
-    fn describe(&self) -> [f32; WHOLE] {
-        let (n, k) = (self.graph.len(), self.graph.k());
-        if k == 0 {
-            return [0.0; WHOLE];
-        }
-        let over_ends = |of: &dyn Fn(&End) -> f32| mean_and_deviation(self.ends.iter().map(of));
-        let (five, five_spread) = over_ends(&|end| end.density[0]);
-        let (twenty, _) = over_ends(&|end| end.density[1]);
-        let (last, last_spread) = over_ends(&|end| end.density[2]);
-        let (beyond, beyond_spread) = over_ends(&|end| end.beyond);
-        let (_, listed_spread) = over_ends(&|end| end.listed);
-        let (_, median_spread) = over_ends(&|end| end.median);
-        let mut nearest: Vec<f32> = self.ends.iter().map(|end| end.marks[0]).collect();
-        nearest.sort_unstable_by(f32::total_cmp);
-        let rows: Vec<usize> = (0..n).step_by(n.div_ceil(SAMPLE)).collect();
-        let edges: Vec<(f32, f32)> = rows
-            .par_iter()
-            .map_init(
-                || self.scratch(),
-                |scratch, &i| {
-                    let edges = self.of_row(i, scratch).chunks_exact(FEATURES);
-                    edges.map(|edge| (edge[SHARED], edge[MUTUAL])).collect::<Vec<_>>()
-                },
-            )
-            .flatten_iter()
-            .collect();
-        let (shared, shared_spread) = mean_and_deviation(edges.iter().map(|edge| edge.0));
-        let (mutual, _) = mean_and_deviation(edges.iter().map(|edge| edge.1));
-        let [low, middle, high] = [n / 10, n / 2, n - 1 - n / 10].map(|at| nearest[at]);
-        let [tail, far_tail] = self.background.tails;
-        [
-            five,
-            five_spread,
-            twenty,
-            last,
-            last_spread,
-            beyond,
-            beyond_spread,
-            listed_spread,
-            median_spread,
-            shared,
-            shared_spread,
-            mutual,
-            low,
-            middle,
-            high,
-            tail,
-            far_tail,
-        ]
+        Self { graph, background, standard, mass, arrivals, ends, reach, logarithms }
     }
 
     pub(super) fn scratch(&self) -> Scratch {
@@ -198,7 +129,6 @@ impl<'a> Structure<'a> {
         for (place, &j) in ids.iter().enumerate() {
             let (common, back) = self.common(i, j as usize, places);
             features.extend_from_slice(&self.edge(i, place, back, &common));
-            features.extend_from_slice(&self.whole);
         }
         ids.iter().for_each(|&j| places[j as usize] = 0);
         features
@@ -225,12 +155,12 @@ impl<'a> Structure<'a> {
         (common, back)
     }
 
-    fn edge(&self, i: usize, place: usize, back: usize, common: &Common) -> [f32; LOCAL] {
+    fn edge(&self, i: usize, place: usize, back: usize, common: &Common) -> [f32; FEATURES] {
         let (k, background) = (self.graph.k(), self.background);
         let (ids, similarities) = self.graph.neighbours(i);
         let (j, s, z) = (ids[place] as usize, similarities[place], self.standard[i * k + place]);
         let (one, other) = (&self.ends[i], &self.ends[j]);
-        let mut out = Columns { values: [0.0; LOCAL], at: 0 };
+        let mut out = Columns { values: [0.0; FEATURES], at: 0 };
         out.push((s - background.median) / background.spread);
         out.push(z);
         out.push(z / self.reach * 3.0);
@@ -289,16 +219,9 @@ impl Common {
     }
 }
 
-fn mean_and_deviation(values: impl Iterator<Item = f32> + Clone) -> (f32, f32) {
-    let count = values.clone().count() as f64;
-    let mean = values.clone().map(f64::from).sum::<f64>() / count;
-    let square = values.map(|value| (f64::from(value) - mean).powi(2)).sum::<f64>() / count;
-    (mean as f32, square.sqrt() as f32)
-}
-
 /// Features in the order of the table above.
 struct Columns {
-    values: [f32; LOCAL],
+    values: [f32; FEATURES],
     at: usize,
 }
 

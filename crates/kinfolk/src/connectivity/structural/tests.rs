@@ -60,44 +60,6 @@ fn slow(graph: &KnnGraph, b: &Background, i: usize, place: usize) -> Vec<f32> {
     out.push((n as f32).log10() - 4.0);
     let median = |v: usize| (b.medians[v] - b.median) / b.spread;
     both(&mut out, median(i), median(j));
-    out.extend(slow_whole(graph, b));
-    out
-}
-
-/// What is said of the whole set.
-fn slow_whole(graph: &KnnGraph, b: &Background) -> Vec<f32> {
-    let (n, k) = (graph.len(), graph.k());
-    let z =
-        |v: usize, at: usize| b.standard(v, graph.neighbours(v).0[at] as usize, graph.neighbours(v).1[at]);
-    let both = |values: Vec<f32>| {
-        let values: Vec<f64> = values.into_iter().map(f64::from).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
-        [mean as f32, square.sqrt() as f32]
-    };
-    let over = |of: &dyn Fn(usize) -> f32| both((0..n).map(of).collect());
-    let nearest =
-        |v: usize, count: usize| (0..count.min(k)).map(|at| z(v, at)).sum::<f32>() / count.min(k) as f32;
-    let reach = (2.0 * (n.max(2) as f32).ln()).sqrt();
-    let lists = |v: usize, u: usize| graph.neighbours(v).0.contains(&(u as u32));
-    let arrivals = |v: usize| (0..n).filter(|&u| lists(u, v)).count() as f32;
-    let edges: Vec<(usize, usize)> =
-        (0..n).flat_map(|i| graph.neighbours(i).0.iter().map(move |&j| (i, j as usize))).collect();
-    let common = |&(i, j): &(usize, usize)| {
-        graph.neighbours(i).0.iter().filter(|&&m| lists(j, m as usize)).count() as f32 / k as f32
-    };
-    let mut first: Vec<f32> = (0..n).map(|v| z(v, 0)).collect();
-    first.sort_by(f32::total_cmp);
-    let mut out = over(&|v| nearest(v, 5)).to_vec();
-    out.push(over(&|v| nearest(v, 20))[0]);
-    out.extend(over(&|v| z(v, k - 1)));
-    out.extend(over(&|v| (0..k).filter(|&at| z(v, at) > reach).count() as f32 / k as f32));
-    out.push(over(&|v| ((1.0 + arrivals(v)) / (1.0 + k as f32)).log2())[1]);
-    out.push(over(&|v| (b.medians[v] - b.median) / b.spread)[1]);
-    out.extend(both(edges.iter().map(common).collect()));
-    out.push(both(edges.iter().map(|&(i, j)| f32::from(lists(j, i))).collect())[0]);
-    out.extend([first[n / 10], first[n / 2], first[n - 1 - n / 10]]);
-    out.extend(b.tails);
     out
 }
 
