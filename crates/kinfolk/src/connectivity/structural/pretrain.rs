@@ -71,7 +71,7 @@ pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pret
 fn sample_edges(params: &PretrainParams, number: u64, examples: &mut Examples) -> Result<()> {
     let World { embeddings, labels } = World::draw(params.seed, number, params.rows);
     let mut stream = Stream::new(params.seed, Purpose::World, number, u64::MAX);
-    let k = if stream.uniform() < 0.3 { 40 } else { 80 };
+    let k = [40, 80, 80, 80, 160][stream.below(5)];
     let knn = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
     let (graph, _) = knn_graph(&embeddings, &knn, &())?;
     let background = Background::of(&embeddings, params.seed);

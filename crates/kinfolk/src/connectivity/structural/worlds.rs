@@ -114,10 +114,10 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
     let alone = between(stream, 0.0, 0.7);
     let alone = perhaps(stream, 0.6, alone);
     let (mean, spread, alone) = match kind {
-        k if k < 0.35 => (scale(stream, 5.0, 80.0), between(stream, 0.1, 1.3), alone),
+        k if k < 0.35 => (scale(stream, 5.0, 80.0), between(stream, 0.3, 1.3), alone),
         k if k < 0.55 => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
-        k if k < 0.75 => (scale(stream, 3.0, 30.0), between(stream, 0.0, 1.6), alone),
-        _ => (scale(stream, 2.5, 25.0), between(stream, 0.5, 1.5), between(stream, 0.3, 0.9)),
+        k if k < 0.75 => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
+        _ => (scale(stream, 2.5, 25.0), between(stream, 0.5, 1.5), between(stream, 0.3, 0.85)),
     };
     let (mut sizes, mut total) = (Vec::new(), 0);
     while total < rows as usize {
@@ -132,15 +132,21 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
     sizes
 }
 
+fn direction(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
+    let mut row = Nature::coordinates(stream, deviations, traits);
+    normalise(&mut row);
+    row
+}
+
 impl Nature {
     fn draw(stream: &mut Stream) -> Self {
         let dim = [64, 96, 128, 192, 256, 384, 512][stream.below(7)];
-        let dimension = scale(stream, 18.0, 0.8 * dim as f64);
+        // From a few columns that matter to all of them alike.
+        let dimension = scale(stream, 20.0, 5.0 * dim as f64);
         let identity = spectrum(dim, dimension);
         let noise = spectrum(dim, dimension * exp(between(stream, -0.5, 0.5)));
         let traits = between(stream, 0.0, 1.0);
         let noise_traits = between(stream, 0.0, 0.8);
-        let level = scale(stream, 0.4, 1.25);
         let (pull, repeats) = (between(stream, 0.0, 2.0), between(stream, 0.0, 0.5));
         let mut nature = Self {
             dim,
@@ -150,21 +156,36 @@ impl Nature {
             noise_traits: perhaps(stream, 0.5, noise_traits),
             modes: 1 + stream.below(5),
             mode_share: between(stream, 0.0, 0.35),
-            level,
+            level: 0.0,
             uneven: between(stream, 0.05, 0.45),
             uneven_identities: between(stream, 0.0, 0.3),
-            junk_from: level * exp(between(stream, 0.0, 0.5)),
+            junk_from: 0.0,
             junk_pull: perhaps(stream, 0.7, pull),
             junk: Vec::new(),
             repeats: perhaps(stream, 0.5, repeats),
             repeat_noise: between(stream, 0.1, 0.6),
             offset: Vec::new(),
         };
-        nature.junk = (0..2 + stream.below(14)).map(|_| nature.direction(stream)).collect();
+        nature.junk = (0..2 + stream.below(14)).map(|_| direction(stream, &nature.identity, 0.0)).collect();
+        nature.level = nature.draw_level(stream);
+        nature.junk_from = nature.level * exp(between(stream, 0.0, 0.5));
         let share = between(stream, 0.0, 0.6);
         let share = perhaps(stream, 0.5, share) as f32;
         nature.offset = nature.direction(stream).iter().map(|v| share * v).collect();
         nature
+    }
+
+    /// Noise that leaves images of one identity so alike, in units of how alike strangers are by chance, that they can be
+    /// told apart with ease or hardly.
+    fn draw_level(&self, stream: &mut Stream) -> f64 {
+        const PAIRS: usize = 200;
+        let square = |_| {
+            let (a, b) = (self.direction(stream), self.direction(stream));
+            a.iter().zip(&b).map(|(a, b)| f64::from(a * b)).sum::<f64>().powi(2)
+        };
+        let spread = ((0..PAIRS).map(square).sum::<f64>() / PAIRS as f64).sqrt();
+        let cosine = (spread * scale(stream, 3.0, 10.0)).min(0.85);
+        (1.0 / cosine - 1.0).sqrt()
     }
 
     fn coordinates(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
@@ -177,9 +198,7 @@ impl Nature {
 
     /// A random direction, as identities have it.
     fn direction(&self, stream: &mut Stream) -> Vec<f32> {
-        let mut row = Self::coordinates(stream, &self.identity, self.traits);
-        normalise(&mut row);
-        row
+        direction(stream, &self.identity, self.traits)
     }
 
     /// Centres of identities along a tree: neighbours in number share groups, and those share larger ones.
@@ -187,7 +206,7 @@ impl Nature {
         let likeness = between(stream, 0.15, 0.9);
         let likeness = perhaps(stream, 0.9, likeness);
         let mut groups = Vec::new();
-        let mut size = identities as f64 / scale(stream, 2.0, 30.0);
+        let mut size = identities as f64 / scale(stream, 2.0, (identities as f64 / 2.0).max(2.0));
         while size > 1.5 && groups.len() < 8 {
             groups.push((size, 0.05 + stream.uniform().powi(2)));
             size /= scale(stream, 1.8, 8.0);
