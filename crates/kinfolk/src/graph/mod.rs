@@ -12,7 +12,7 @@ mod aggregate;
 mod order;
 
 pub use aggregate::weighted_sum;
-pub(crate) use order::depth_first;
+pub(crate) use order::{by_locality, depth_first};
 
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
@@ -93,7 +93,7 @@ impl Adjacency {
             }
         });
         drop(incoming);
-        let order = order::by_locality(graph, &degrees);
+        let order = by_locality(graph, &degrees);
         Ok(Self { offsets, columns, values, order })
     }
 

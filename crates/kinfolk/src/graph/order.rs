@@ -11,8 +11,8 @@ use super::{ROWS_PER_TASK, accumulate};
 use crate::KnnGraph;
 use rayon::prelude::*;
 
-/// A permutation of the vertices. `degree[i]` is the density of `i`: the sum of its affinities.
-pub(super) fn by_locality(graph: &KnnGraph, degree: &[f32]) -> Vec<u32> {
+/// A permutation of the vertices. `degree[i]` is the density of `i`, such as the sum of its affinities.
+pub(crate) fn by_locality(graph: &KnnGraph, degree: &[f32]) -> Vec<u32> {
     let n = graph.len();
     let parent: Vec<usize> = (0..n)
         .into_par_iter()

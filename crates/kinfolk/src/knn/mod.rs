@@ -9,10 +9,12 @@
 //! | `exact` | all pairs, each once: N^2 D / 2 integer products |
 //! | `lists`, `join` | IVF join: about N^1.5 D products at a recall that is measured |
 //! | `sweep` | some rows against some others, for the join |
+//! | `cohort` | the cosines of all rows with a few, roughly |
 //! | `dot` | the similarity that is reported, the same bits from either end |
 
 mod candidates;
 mod codes;
+mod cohort;
 mod dot;
 mod exact;
 mod join;
@@ -26,7 +28,8 @@ mod tests;
 
 use crate::{Embeddings, Error, Progress, Result};
 
-pub(crate) use dot::{dot, dots};
+pub(crate) use cohort::Cohort;
+pub(crate) use dot::dot;
 pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
 

@@ -163,9 +163,9 @@ pub(super) fn estimate(
         if embeddings.len() < FEW_ROWS || !params.doubt {
             return Ok(());
         }
-        let strict = modules(graph, &ties, STRICT, seed, progress)?;
-        let generous = modules(graph, &ties, GENEROUS, seed, progress)?;
-        let drawn = Drawn { strict: &strict, generous: &generous };
+        let drawn = |least| modules(graph, &ties, least, seed, progress);
+        let (strict, generous) = rayon::join(|| drawn(STRICT), || drawn(GENEROUS));
+        let drawn = Drawn { strict: &strict?, generous: &generous? };
         let strangers = Strangers::of(embeddings, graph, &background, &ties, &drawn, seed);
         ties.doubt(graph, &strangers);
         Ok(())

@@ -8,7 +8,7 @@
 //! Cost: O(N C D) with C = 256, in blocks of rows.
 
 use crate::Embeddings;
-use crate::knn::dots;
+use crate::knn::Cohort;
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
@@ -27,30 +27,39 @@ pub(crate) struct Background {
 impl Background {
     pub(crate) fn of(embeddings: &Embeddings, seed: u64) -> Self {
         let n = embeddings.len();
-        let cohort = Stream::new(seed, Purpose::Strangers, 1, 0).sample(n, COHORT);
-        let rows = gather(embeddings, &cohort);
-        // Never a row with itself.
-        let seen = |i: usize, cosines: &mut Vec<f32>| {
-            dots(embeddings.row(i), &rows, |at, cosine| {
-                if cohort[at] as usize != i {
-                    cosines.push(cosine);
-                }
-            });
+        let mut ids = Stream::new(seed, Purpose::Strangers, 1, 0).sample(n, COHORT);
+        ids.sort_unstable();
+        let cohort = Cohort::of(embeddings, &ids);
+        let seen = |first: usize, count: usize, scratch: &mut Scratch| {
+            cohort.cosines(embeddings, first, count, &mut scratch.cosines);
         };
-        let mut among = Vec::with_capacity(cohort.len() * cohort.len());
-        cohort.iter().for_each(|&i| seen(i as usize, &mut among));
-        let (median, spread) = middle_and_spread(&mut among);
+        let mut among = Vec::with_capacity(ids.len() * ids.len());
+        for &i in &ids {
+            let mut scratch = Scratch::default();
+            seen(i as usize, 1, &mut scratch);
+            let others = ids.iter().zip(&scratch.cosines).filter(|(j, _)| **j != i);
+            among.extend(others.map(|(_, &cosine)| cosine));
+        }
+        let (median, spread) = middle_and_spread(&among, &mut Vec::new());
         let spread = spread.max(LEAST_SPREAD);
-        let (medians, spreads) = (0..n)
-            .into_par_iter()
-            .with_min_len(64)
-            .map_init(Vec::new, |cosines, i| {
-                cosines.clear();
-                seen(i, cosines);
-                let (median, own) = middle_and_spread(cosines);
-                (median, ((own * own + spread * spread) / 2.0).sqrt())
-            })
-            .unzip();
+        let (mut medians, mut spreads) = (vec![0.0; n], vec![0.0; n]);
+        let blocks = medians.par_chunks_mut(Cohort::BLOCK).zip(spreads.par_chunks_mut(Cohort::BLOCK));
+        blocks.enumerate().for_each_init(Scratch::default, |scratch, (block, (medians, spreads))| {
+            let first = block * Cohort::BLOCK;
+            seen(first, medians.len(), scratch);
+            let Scratch { cosines, row, sorted } = scratch;
+            let places = medians.iter_mut().zip(spreads);
+            for (at, (cosines, place)) in cosines.chunks_exact(ids.len()).zip(places).enumerate() {
+                row.clear();
+                row.extend_from_slice(cosines);
+                // Never a row with itself.
+                if let Ok(own) = ids.binary_search(&((first + at) as u32)) {
+                    row.remove(own);
+                }
+                let (median, own) = middle_and_spread(row, sorted);
+                (*place.0, *place.1) = (median, ((own * own + spread * spread) / 2.0).sqrt());
+            }
+        });
         Self { medians, spreads, median, spread }
     }
 
@@ -60,28 +69,36 @@ impl Background {
         0.5 * (self.of_vertex(i, s) + self.of_vertex(j, s))
     }
 
+    /// What `i` adds to z, which is s (a_i + a_j) - (b_i + b_j): [a_i, b_i]. For many pairs, because it divides once for a vertex.
+    pub(super) fn line(&self, i: usize) -> [f32; 2] {
+        let half = 0.5 / self.spreads[i];
+        [half, half * self.medians[i]]
+    }
+
     #[inline]
     pub(super) fn of_vertex(&self, i: usize, s: f32) -> f32 {
         (s - self.medians[i]) / self.spreads[i]
     }
 }
 
-/// Some rows, one after the other: small enough to stay in a cache while all others pass by.
-pub(super) fn gather(embeddings: &Embeddings, ids: &[u32]) -> Vec<f32> {
-    ids.iter().flat_map(|&i| embeddings.row(i as usize)).copied().collect()
+/// Buffers that the rows of one thread share.
+#[derive(Default)]
+struct Scratch {
+    cosines: Vec<f32>,
+    row: Vec<f32>,
+    sorted: Vec<f32>,
 }
 
-/// The median, and the root mean square of the distance to it of what is below.
-fn middle_and_spread(values: &mut [f32]) -> (f32, f32) {
+/// The median, and the root mean square of the distance to it of what is below; `scratch` is for a copy.
+fn middle_and_spread(values: &[f32], scratch: &mut Vec<f32>) -> (f32, f32) {
     if values.is_empty() {
         return (0.0, 0.0);
     }
-    let middle = values.len() / 2;
-    let (below, &mut median, _) = values.select_nth_unstable_by(middle, f32::total_cmp);
+    scratch.clear();
+    scratch.extend_from_slice(values);
+    let (_, &mut median, _) = scratch.select_nth_unstable_by(values.len() / 2, f32::total_cmp);
     let (mut sum, mut count) = (0.0f64, 0u32);
-    // Summed in order of value, because the order in which selection leaves them is nobody's promise.
-    below.sort_unstable_by(f32::total_cmp);
-    for &value in below.iter().filter(|&&value| value < median) {
+    for &value in values.iter().filter(|&&value| value < median) {
         sum += ((value - median) as f64).powi(2);
         count += 1;
     }
@@ -98,7 +115,7 @@ mod tests {
         let mut values: Vec<f32> = (0..20_000).map(|_| 0.1 + 0.05 * stream.normal() as f32).collect();
         // Relatives: a few cosines far above.
         values.iter_mut().take(200).for_each(|value| *value = 0.9);
-        let (median, spread) = middle_and_spread(&mut values);
+        let (median, spread) = middle_and_spread(&values, &mut Vec::new());
         assert!((median - 0.1).abs() < 0.003 && (spread - 0.05).abs() < 0.003, "{median} {spread}");
     }
 

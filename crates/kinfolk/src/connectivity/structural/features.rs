@@ -23,8 +23,11 @@
 
 use super::Background;
 use crate::KnnGraph;
+use crate::graph::by_locality;
 use rayon::prelude::*;
 
+/// The place of a row in the table of its own neighbours.
+const ITSELF: u32 = u32::MAX;
 /// Columns.
 pub(super) const FEATURES: usize = 37;
 const DEPTHS: [usize; 4] = [5, 10, 20, 40];
@@ -71,9 +74,20 @@ struct Common {
 
 /// Where a row lists whom, and the features of its edges.
 pub(super) struct Scratch {
-    /// 0 for "not listed", else one more than the place.
+    /// 0 for "not listed", else one more than the place; [`ITSELF`] for the row.
     places: Vec<u32>,
+    /// Whom both ends of an edge list, and one place more.
+    matches: Vec<(u32, u32)>,
     features: Vec<f32>,
+    listings: Vec<Listing>,
+}
+
+/// Where a row lists another, and the other the row, if it does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Listing {
+    pub(super) place: usize,
+    pub(super) other: usize,
+    pub(super) back: Option<usize>,
 }
 
 impl<'a> Structure<'a> {
@@ -113,7 +127,12 @@ impl<'a> Structure<'a> {
     }
 
     pub(super) fn scratch(&self) -> Scratch {
-        Scratch { places: vec![0; self.graph.len()], features: Vec::new() }
+        Scratch {
+            places: vec![0; self.graph.len()],
+            matches: vec![(0, 0); self.graph.k() + 1],
+            features: Vec::new(),
+            listings: Vec::new(),
+        }
     }
 
     pub(super) fn into_standard(self) -> Vec<f32> {
@@ -122,35 +141,65 @@ impl<'a> Structure<'a> {
 
     /// The features of all edges that row `i` lists, one after the other.
     pub(super) fn of_row<'s>(&self, i: usize, scratch: &'s mut Scratch) -> &'s [f32] {
-        let Scratch { places, features } = scratch;
+        self.of_edges(i, scratch, |_| true).0
+    }
+
+    /// The features of the edges from row `i` to the rows that are `wanted`, one after the other, and where both ends
+    /// list each.
+    pub(super) fn of_edges<'s>(
+        &self,
+        i: usize,
+        scratch: &'s mut Scratch,
+        wanted: impl Fn(usize) -> bool,
+    ) -> (&'s [f32], &'s [Listing]) {
+        let Scratch { places, matches, features, listings } = scratch;
         let ids = self.graph.neighbours(i).0;
         ids.iter().enumerate().for_each(|(place, &j)| places[j as usize] = place as u32 + 1);
+        places[i] = ITSELF;
         features.clear();
+        listings.clear();
         for (place, &j) in ids.iter().enumerate() {
-            let (common, back) = self.common(i, j as usize, places);
-            features.extend_from_slice(&self.edge(i, place, back, &common));
+            let j = j as usize;
+            if wanted(j) {
+                let (common, back) = self.common(i, j, places, matches);
+                features.extend_from_slice(&self.edge(i, place, back, &common));
+                listings.push(Listing { place, other: j, back: (back < ids.len()).then_some(back) });
+            }
         }
         ids.iter().for_each(|&j| places[j as usize] = 0);
-        features
+        places[i] = 0;
+        (features, listings)
+    }
+
+    /// Vertices, those that share neighbours near each other: what one looks at, the next finds in cache.
+    pub(super) fn by_locality(&self) -> Vec<u32> {
+        let density: Vec<f32> = self.ends.iter().map(|end| end.density[1]).collect();
+        by_locality(self.graph, &density)
     }
 
     /// The common neighbours of `i` and `j`, and the place at which `j` lists `i`.
-    fn common(&self, i: usize, j: usize, places: &[u32]) -> (Common, usize) {
+    fn common(&self, i: usize, j: usize, places: &[u32], matches: &mut [(u32, u32)]) -> (Common, usize) {
         let k = self.graph.k();
         let (z_i, p_i) = (&self.standard[i * k..][..k], &self.mass[i * k..][..k]);
         let (z_j, p_j) = (&self.standard[j * k..][..k], &self.mass[j * k..][..k]);
+        let ids = self.graph.neighbours(j).0;
+        // Whom both list is not to be foreseen: found without a branch, looked at in a second round.
+        let mut count = 0;
+        for (b, &m) in ids.iter().enumerate() {
+            let a = places[m as usize];
+            matches[count] = (a, b as u32);
+            count += usize::from(a != 0);
+        }
         let mut back = k;
         let mut common = Common::none();
-        for (b, &m) in self.graph.neighbours(j).0.iter().enumerate() {
-            let a = places[m as usize] as usize;
-            if a == 0 {
-                if m as usize == i {
-                    back = b;
-                }
+        for &(a, b) in &matches[..count] {
+            let b = b as usize;
+            if a == ITSELF {
+                back = b;
                 continue;
             }
-            let a = a - 1;
-            common.add(a.max(b), [p_i[a], p_j[b]], z_i[a].min(z_j[b]), self.arrivals[m as usize]);
+            let a = a as usize - 1;
+            common.add(a.max(b), [p_i[a], p_j[b]], z_i[a].min(z_j[b]), self.arrivals[ids[b] as usize]);
         }
         (common, back)
     }

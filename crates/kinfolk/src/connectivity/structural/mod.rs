@@ -36,6 +36,7 @@ use crate::{KnnGraph, Progress};
 use features::{FEATURES, Structure};
 use network::Network;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// f32, little-endian, in the order of [`Network::to_numbers`]; `kinfolk bench pretrain` makes them.
 static WEIGHTS: &[u8] = include_bytes!("weights.bin");
@@ -90,6 +91,8 @@ pub(crate) struct Ties {
 }
 
 /// The probability of every edge, by what the model has learned elsewhere.
+///
+/// The features do not depend on the end from which an edge is seen, so that one that both ends list is looked at once.
 pub(crate) fn ties(
     graph: &KnnGraph,
     background: &Background,
@@ -99,28 +102,34 @@ pub(crate) fn ties(
     let (n, k) = (graph.len(), graph.k());
     let structure = Structure::of(graph, background);
     let model = &model.network;
-    let mut probabilities = vec![0.0; n * k];
+    // Bits of probabilities. Each is written once, by whoever looks at the edge.
+    let mut bits = Vec::new();
+    bits.resize_with(n * k, AtomicU32::default);
     progress.begin("connectivity", n as u64);
     const ROWS: usize = 256;
-    probabilities.par_chunks_mut((ROWS * k).max(1)).enumerate().for_each_init(
-        || (structure.scratch(), model.scratch()),
-        |(scratch, layers), (block, rows)| {
-            for (row, out) in rows.chunks_exact_mut(k).enumerate() {
-                let features = structure.of_row(block * ROWS + row, scratch);
-                model.probabilities(features, layers, out);
+    let order = structure.by_locality();
+    order.par_chunks(ROWS).for_each_init(
+        || (structure.scratch(), model.scratch(), vec![0.0; k]),
+        |(scratch, layers, row), rows| {
+            for &i in rows {
+                let i = i as usize;
+                let ours = |j: usize| i < j || !graph.neighbours(j).0.contains(&(i as u32));
+                let (features, listings) = structure.of_edges(i, scratch, ours);
+                let row = &mut row[..listings.len()];
+                model.probabilities(features, layers, row);
+                for (listing, probability) in listings.iter().zip(row) {
+                    let copies = graph.neighbours(i).1[listing.place] >= COPY;
+                    let probability = if copies { 1.0f32 } else { *probability }.to_bits();
+                    bits[i * k + listing.place].store(probability, Relaxed);
+                    if let Some(back) = listing.back {
+                        bits[listing.other * k + back].store(probability, Relaxed);
+                    }
+                }
             }
-            progress.advance((rows.len() / k) as u64);
+            progress.advance(rows.len() as u64);
         },
     );
-    for (probability, similarity) in probabilities
-        .chunks_exact_mut(k.max(1))
-        .enumerate()
-        .flat_map(|(i, row)| row.iter_mut().zip(graph.neighbours(i).1))
-    {
-        if *similarity >= COPY {
-            *probability = 1.0;
-        }
-    }
+    let probabilities = bits.into_iter().map(|bits| f32::from_bits(bits.into_inner())).collect();
     Ties { standard: structure.into_standard(), probabilities }
 }
 

@@ -10,11 +10,10 @@
 //! a vertex; an edge is doubted by the mean of its ends. The larger of the two is better where many are singletons (faces: BCubed
 //! F 93.9 instead of 93.2) and isolates poor images elsewhere (synthetic, 102,000 rows: pairwise F 93.0 instead of 94.4).
 //!
-//! Cost: O(N M D) with M = 256 + 5 x 128, in blocks of rows, the sampled rows in cache.
+//! Cost: O(N M D) integer products with M = 256 + 5 x 128, in blocks of rows.
 
-use super::background::gather;
 use super::{Background, Ties};
-use crate::knn::dots;
+use crate::knn::Cohort;
 use crate::random::{Purpose, Stream};
 use crate::{Embeddings, KnnGraph};
 use rayon::prelude::*;
@@ -61,9 +60,11 @@ impl Strangers {
         }
         let sure: Vec<u32> = stream.sample(sure.len(), SAMPLE).iter().map(|&at| sure[at as usize]).collect();
         let order = stream.sample(n, n);
-        let strange =
-            |i: usize, j: usize| drawn.generous[i] != drawn.generous[j] && drawn.strict[i] != drawn.strict[j];
-        let mut null = histogram(embeddings, background, &sure, strange);
+        let strange = |i: usize, j: usize| {
+            (drawn.generous[i] != drawn.generous[j]) & (drawn.strict[i] != drawn.strict[j])
+        };
+        let from: Vec<(u32, usize)> = sure.iter().map(|&i| (i, 0)).collect();
+        let mut null = histograms(embeddings, background, &from, 1, strange).remove(0);
         // Those tied to a vertex are few: taken back here rather than looked for among all N.
         let k = graph.k();
         for &i in &sure {
@@ -71,13 +72,13 @@ impl Strangers {
             let edges = i * k..(i + 1) * k;
             let row = graph.neighbours(i).0.iter().zip(&ties.standard[edges.clone()]);
             for ((&j, &z), &p) in row.zip(&ties.probabilities[edges]) {
-                if p > 0.5 && z >= 0.0 && strange(i, j as usize) {
+                if p > 0.5 && strange(i, j as usize) {
                     null[bin(z)] = null[bin(z)].saturating_sub(1);
                 }
             }
         }
         let per_vertex = |bins: Vec<u64>, vertices: usize| -> Vec<f64> {
-            bins.iter().map(|&count| count as f64 / vertices.max(1) as f64).collect()
+            bins[1..].iter().map(|&count| count as f64 / vertices.max(1) as f64).collect()
         };
         let null = per_vertex(null, sure.len());
         let level = beyond_strangers(&null);
@@ -86,13 +87,18 @@ impl Strangers {
             KINDS.iter().take_while(|&&least| near >= least).count() as u8 - 1
         };
         let kinds: Vec<u8> = (0..n).into_par_iter().map(kind).collect();
-        let of_kind = |kind: usize| {
-            let of = |i: &u32| kinds[*i as usize] as usize == kind;
-            let from: Vec<u32> = order.iter().copied().filter(of).take(SAMPLE / 2).collect();
-            let all = histogram(embeddings, background, &from, |_, _| true);
-            shares(&null, &per_vertex(all, from.len()))
-        };
-        let shares = (0..KINDS.len()).map(of_kind).collect();
+        let mut taken = [0; KINDS.len()];
+        let mut from = Vec::new();
+        for &i in &order {
+            let kind = kinds[i as usize] as usize;
+            if taken[kind] < SAMPLE / 2 {
+                taken[kind] += 1;
+                from.push((i, kind));
+            }
+        }
+        let all = histograms(embeddings, background, &from, KINDS.len(), |_, _| true);
+        let shares = all.into_iter().zip(taken).map(|(all, taken)| shares(&null, &per_vertex(all, taken)));
+        let shares = shares.collect();
         Self { kinds, shares }
     }
 
@@ -136,37 +142,49 @@ fn sure_vertices(graph: &KnnGraph, ties: &Ties, strict: &[i64]) -> Vec<u32> {
     [4, 2].into_iter().map(with).find(enough).unwrap_or_default()
 }
 
-/// The bin of a z that is not negative.
+/// The bin of z, one more than its place in a distribution: bin 0 is for what is below 0 and of no interest.
 fn bin(z: f32) -> usize {
-    ((z / WIDTH) as usize).min(BINS - 1)
+    ((z / WIDTH + 1.0) as usize).min(BINS)
 }
 
-/// How many pairs of a vertex of `from` and any other row fall into each bin of z.
-fn histogram(
+/// How many pairs of a vertex of `from` and any other row fall into each bin of z, by the group of that vertex.
+fn histograms(
     embeddings: &Embeddings,
     background: &Background,
-    from: &[u32],
+    from: &[(u32, usize)],
+    groups: usize,
     counts: impl Fn(usize, usize) -> bool + Sync,
-) -> Vec<u64> {
-    let rows = gather(embeddings, from);
-    let count = |mut bins: Vec<u64>, j: usize| {
-        let row = embeddings.row(j);
-        dots(row, &rows, |at, cosine| {
-            let i = from[at] as usize;
-            let z = background.standard(i, j, cosine);
-            // Below 0 are half of all pairs, and none of interest.
-            if z >= 0.0 && i != j && counts(i, j) {
-                bins[bin(z)] += 1;
+) -> Vec<Vec<u64>> {
+    let ids: Vec<u32> = from.iter().map(|&(i, _)| i).collect();
+    let cohort = Cohort::of(embeddings, &ids);
+    let n = embeddings.len();
+    let lines: Vec<[f32; 2]> = ids.iter().map(|&i| background.line(i as usize)).collect();
+    let count = |(mut bins, mut cosines): (Vec<Vec<u64>>, Vec<f32>), block: usize| {
+        let first = block * Cohort::BLOCK;
+        cohort.cosines(embeddings, first, Cohort::BLOCK.min(n - first), &mut cosines);
+        for (at, row) in cosines.chunks_exact(from.len()).enumerate() {
+            let j = first + at;
+            let line = background.line(j);
+            for ((&(i, group), other), &cosine) in from.iter().zip(&lines).zip(row) {
+                let i = i as usize;
+                let z = cosine * (line[0] + other[0]) - (line[1] + other[1]);
+                // Without a branch, which half of the pairs would take: what does not count goes to the bin of those below 0.
+                let counted = usize::from((i != j) & counts(i, j));
+                bins[group][counted * bin(z)] += 1;
             }
-        });
-        bins
+        }
+        (bins, cosines)
     };
-    let add = |mut a: Vec<u64>, b: Vec<u64>| {
-        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+    let add = |mut a: Vec<Vec<u64>>, b: Vec<Vec<u64>>| {
+        a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
         a
     };
-    let none = || vec![0; BINS];
-    (0..embeddings.len()).into_par_iter().with_min_len(256).fold(none, count).reduce(none, add)
+    let none = || vec![vec![0; BINS + 1]; groups];
+    (0..if from.is_empty() { 0 } else { n.div_ceil(Cohort::BLOCK) })
+        .into_par_iter()
+        .fold(|| (none(), Vec::new()), count)
+        .map(|(bins, _)| bins)
+        .reduce(none, add)
 }
 
 /// h0 / h, smoothed over five bins, never rising with z.
