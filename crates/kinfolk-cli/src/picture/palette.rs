@@ -20,6 +20,8 @@ pub fn of_method(name: &str) -> (&'static str, bool) {
         "gcn-v" => (GCN_V, false),
         // Where GCN-E is asked about few rows its line covers that of GCN-V; both are to be seen.
         "gcn-ve" => (GCN_VE, true),
+        "lgcn" => ("#f0e442", false),
+        "ltc" => ("#f0e442", true),
         "kin" => ("#000000", false),
         "infomap" => ("#009e73", false),
         "hdbscan" => ("#56b4e9", false),
