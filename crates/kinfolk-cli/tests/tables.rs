@@ -164,14 +164,17 @@ fn table2_of_an_own_set() {
 }
 
 #[test]
-fn runtime_sweeps_the_batch() {
-    let arguments = ["--rows", "900", "-k", "20", "--methods", "kmeans,minibatch-kmeans,infomap,kin"];
+fn runtime_sweeps_batches_and_thresholds() {
+    let methods = "kmeans,minibatch-kmeans,ltc,infomap,kin";
+    let arguments = ["--rows", "900", "-k", "20", "--methods", methods, "--quick", "--limit", "60"];
     let written = table("runtime", &arguments);
-    let mini = "minibatch-kmeans";
-    assert_eq!(written.column("method"), ["kmeans", mini, mini, mini, mini, "infomap", "kin"]);
-    assert_eq!(written.column("batch"), ["", "256", "1024", "4096", "16384", "", ""]);
+    let (mini, ltc) = ("minibatch-kmeans", "ltc");
+    let expected = ["kmeans", mini, mini, mini, mini, ltc, ltc, ltc, ltc, "infomap", "kin"];
+    assert_eq!(written.column("method"), expected);
+    let swept = ["", "256", "1024", "4096", "16384", "1", "2", "4", "8", "", ""];
+    assert_eq!(written.column("swept"), swept);
     written.check_values();
-    assert_eq!(written.picture.matches("<circle").count(), 2 * 7);
+    assert_eq!(written.picture.matches("<circle").count(), 2 * 11);
     assert!(written.picture.contains("seconds from rows to labels"));
 }
 

@@ -1,11 +1,15 @@
 //! The graph networks of kinfolk: GCN-V, which estimates the confidence of every vertex, and GCN-E, which
-//! estimates the connectivity between a vertex and its candidates (Sections 3.2 and 3.3 of the paper).
+//! estimates the connectivity between a vertex and its candidates (Sections 3.2 and 3.3 of the paper); and those of L-GCN and
+//! LTC, which it is compared with.
 //!
 //! ```text
 //! gcn_v.pth, gcn_e.pth --read_checkpoint--> GraphNetwork --Model::write--> model.safetensors
 //!
 //! Embeddings -> KnnGraph -> Adjacency --vertex_confidence--> confidence, F_L -> KnnGraph of F_L
 //!                                     --edge_connectivity--> connectivity of candidates -> Links -> labels
+//!
+//! Embeddings, KnnGraph --lgcn--> labels     L-GCN: the probability of every link, then components of limited size
+//!                      --ltc---> labels     LTC: proposals of clusters, scored by GCN-D, trimmed by GCN-S
 //! ```
 //!
 //! `train` (feature `training`, on by default) makes a model from labelled embeddings, [`cluster`] applies one; the stages they are made of can be

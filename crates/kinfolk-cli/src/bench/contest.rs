@@ -395,9 +395,15 @@ impl Contest {
                 let (model, _) = self.lgcn.as_ref().ok_or_else(not_fitted)?;
                 lgcn(features, graph, &model.network, &model.params, progress)
             }
-            Setting::Ltc => {
+            Setting::Ltc { thresholds } => {
                 let (LtcModel { gcn_d, gcn_s, params }, _) = self.ltc.as_ref().ok_or_else(not_fitted)?;
-                ltc(features, graph, [gcn_d, gcn_s], params, progress)
+                let mut params = params.clone();
+                let all = &params.proposals.settings;
+                let count = all.len().min(*thresholds);
+                // Evenly spaced, in the middle if it is only one.
+                let some = (0..count).map(|at| all[(2 * at + 1) * all.len() / (2 * count)]).collect();
+                params.proposals.settings = some;
+                ltc(features, graph, [gcn_d, gcn_s], &params, progress)
             }
             Setting::Networks { connectivity } => {
                 let (model, _) = self.networks.as_ref().ok_or_else(not_fitted)?;
@@ -446,7 +452,7 @@ impl Contest {
             (Ok(Setting::Lgcn), Some((model, _)), _) => {
                 return format!("th {} max_size {}", model.params.th, model.params.limit.max_size);
             }
-            (Ok(Setting::Ltc), _, Some((model, _))) => {
+            (Ok(Setting::Ltc { .. }), _, Some((model, _))) => {
                 let asked = if model.params.segment.is_some() { "with" } else { "without" };
                 return format!("least {} {asked} GCN-S", model.params.least);
             }

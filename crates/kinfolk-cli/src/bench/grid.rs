@@ -36,7 +36,10 @@ pub enum Setting {
     /// L-GCN.
     Lgcn,
     /// LTC.
-    Ltc,
+    Ltc {
+        /// Of how many of the thresholds it was fitted with proposals are made.
+        thresholds: usize,
+    },
 }
 
 impl Setting {
@@ -49,7 +52,7 @@ impl Setting {
             Setting::Networks { connectivity: false } => "GCN-V".to_owned(),
             Setting::Networks { connectivity: true } => "GCN-V and GCN-E".to_owned(),
             Setting::Lgcn => "L-GCN".to_owned(),
-            Setting::Ltc => "LTC".to_owned(),
+            Setting::Ltc { .. } => "LTC".to_owned(),
         }
     }
 }
@@ -137,7 +140,7 @@ pub fn settings(name: &str, scales: &Scales, seed: u64) -> kinfolk::Result<Vec<S
             "density" => scales.levels.iter().map(|&level| Setting::Density(level as f32)).collect(),
             "kin" => vec![Setting::Kin],
             "lgcn" => vec![Setting::Lgcn],
-            "ltc" => vec![Setting::Ltc],
+            "ltc" => vec![Setting::Ltc { thresholds: usize::MAX }],
             _ => vec![Setting::Networks { connectivity: name == "gcn-ve" }],
         });
     };

@@ -53,9 +53,13 @@ pub(crate) struct SubGraphs {
 
 impl SubGraphs {
     pub(crate) fn clear(&mut self) {
-        let SubGraphs { ends, centres, vertices, offsets, columns, values, extra } = self;
-        (ends.clear(), vertices.clear(), offsets.clear(), columns.clear(), values.clear());
-        (centres.clear(), extra.clear());
+        self.ends.clear();
+        self.centres.clear();
+        self.vertices.clear();
+        self.offsets.clear();
+        self.columns.clear();
+        self.values.clear();
+        self.extra.clear();
     }
 
     pub(crate) fn rows(&self) -> usize {

@@ -325,12 +325,11 @@ fn naive_links(
 fn naive_propagation(graph: &KnnGraph, links: &LinkProbabilities, th: f32, limit: &SizeLimit) -> Vec<i64> {
     let n = graph.len();
     let mut answers: Vec<Vec<Vec<f32>>> = vec![vec![Vec::new(); n]; n];
-    for i in 0..n {
-        for (at, &j) in graph.neighbours(i).0.iter().take(links.k1).enumerate() {
-            let answer = links.values[i * links.k1 + at];
-            answers[i][j as usize].push(answer);
-            answers[j as usize][i].push(answer);
-        }
+    for (at, &answer) in links.values.iter().enumerate() {
+        let i = at / links.k1;
+        let j = graph.neighbours(i).0[at % links.k1] as usize;
+        answers[i][j].push(answer);
+        answers[j][i].push(answer);
     }
     let weight = |i: usize, j: usize| match answers[i][j].len() {
         0 => None,
@@ -521,8 +520,8 @@ fn naive_de_overlapping(n: usize, proposals: &Proposals, scores: &[f32], least: 
     };
     let name = |i: usize| {
         let mut best: Option<usize> = None;
-        for at in 0..proposals.len() {
-            let has = proposals.members(at).contains(&(i as u32)) && scores[at] >= least;
+        for (at, members) in proposals.iter().enumerate() {
+            let has = members.contains(&(i as u32)) && scores[at] >= least;
             if has && best.is_none_or(|best| better(at, best)) {
                 best = Some(at);
             }
