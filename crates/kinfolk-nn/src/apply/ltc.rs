@@ -224,6 +224,9 @@ pub(crate) fn segmented(
     let asked: Vec<usize> =
         (0..proposals.len()).filter(|&at| (range[0]..=range[1]).contains(&scores[at])).collect();
     progress.begin("segment", asked.len() as u64);
+    if asked.is_empty() {
+        return Ok(Proposals::default());
+    }
     let weights = side_by_side(network);
     let (n, dim) = (embeddings.len(), embeddings.dim());
     let prepared = Prepared::new(network, &weights, dim, n, |i| embeddings.row(i));
