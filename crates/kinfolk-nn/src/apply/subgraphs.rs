@@ -183,13 +183,14 @@ impl<'a> Prepared<'a> {
         let product = |vertex: u32| self.first[vertex as usize * 2 * width..][..2 * width].split_at(width);
         let Buffers { x, vertices, own, .. } = buffers;
         x.resize(rows.len() * width, 0.0);
-        let mut graph = NONE as usize;
+        let (mut graph, mut end) = (0, 0);
         for (out, &row) in x.chunks_exact_mut(width).zip(rows) {
             let row = row as usize;
-            let next = if graph == NONE as usize { 0 } else { graph };
-            let found = (next..).find(|&g| row < graphs.ends[g]).expect("a row is in a graph");
-            if found != graph {
-                graph = found;
+            if row >= end {
+                while row >= graphs.ends[graph] {
+                    graph += 1;
+                }
+                end = graphs.ends[graph];
                 self.seen_from(graphs, graph, own);
             }
             let (columns, values) = graphs.entries(row);
