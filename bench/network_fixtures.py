@@ -10,6 +10,8 @@ Only needed to change them: what it writes is in the repository. One directory f
     gcn_e_1   4 convolutions, 1 output, the same                 network.pth
     gcn_e_2   4 convolutions, 2 outputs, log-softmax and NLL     network.pth, in that layout, names with "module.",
                                                                  under "state_dict"
+    lgcn      4 convolutions, 2 outputs                          network.pth
+    gcn_d     2 convolutions, the largest of all rows, 1 output  network.pth
 
 and in each an expected.npz. Whatever is an answer was computed in double precision from float32 weights and inputs,
 then rounded, so that all the error found in a comparison is kinfolk's. N = 24 vertices, K = 6, D = 8 columns.
@@ -19,9 +21,12 @@ then rounded, so that all the error found in a comparison is kinfolk's. N = 24 v
     confidence (N), vertices (V)                                         gcn_e: an input; the N / 2 most confident
     members, pair_vertices (R), outputs (R x C), connectivity (R)        gcn_e: candidates of each of `vertices` that
                                                                          has any, by ascending id, and the outputs
+    shape (k1, k2, active), links (N x k1)                               lgcn: what a pivot sees, the probabilities
+    sizes (P), members, scores (P)                                       gcn_d: proposals and their scores
     joined (R x 2D), offsets (R + 1), columns, values                    [X, A X] and A, in compressed rows; R = N
                                                                          for gcn_v, block-diagonal for gcn_e
     targets (R), loss                                                    s_nbr, or whether labels agree; a mean
+                                                                         (these and what follows not for the last two)
     gradient, step1, step2                                               all parameters in one row: the gradient of
                                                                          the loss, and the weights after one and two
                                                                          steps (lr 0.1, momentum 0.9, decay 1e-5)
@@ -154,6 +159,53 @@ def edges(made, features, ids, similarities, labels):
     return found | {"confidence": confidence, "vertices": asked, "members": members, "pair_vertices": own}
 
 
+def forward(made, x, matrix, pooled=False):
+    """The outputs for rows and a dense adjacency, in double precision."""
+    exact = GraphNetwork(x.shape[1], widths_of(made), made.classifier[2].out_features).double()
+    exact.load_state_dict(made.state_dict())
+    dense = torch.from_numpy(matrix)
+    joined = torch.from_numpy(np.concatenate([x, matrix @ x], 1))
+    with torch.no_grad():
+        rows = exact.embed(joined, lambda x: dense @ x)
+        return exact.classifier(rows.max(0, keepdim=True).values if pooled else rows).numpy()
+
+
+def links(made, features, ids, similarities, labels):
+    """L-GCN: for each row the graph of what two hops reach, joined where one lists the other among its nearest."""
+    k1, k2, active = 5, 3, 3
+    x = features.astype(float)
+    found = []
+    for pivot in range(N):
+        first = ids[pivot][:k1]
+        nodes = sorted({pivot, *first, *(j for i in first for j in ids[i][:k2])})
+        matrix = np.zeros((len(nodes), len(nodes)))
+        for a, i in enumerate(nodes):
+            for j in ids[i][:active]:
+                if j in nodes:
+                    matrix[a, nodes.index(j)] = matrix[nodes.index(j), a] = 1
+        matrix /= matrix.sum(1, keepdims=True)
+        outputs = forward(made, x[nodes] - x[pivot], matrix)
+        shares = 1 / (1 + np.exp(outputs[:, 0] - outputs[:, 1]))
+        found.append([shares[nodes.index(j)] for j in first])
+    return {"shape": np.array([k1, k2, active]), "links": np.array(found)}
+
+
+def detections(made, features, ids, similarities, labels):
+    """GCN-D: proposals seen from their means, with the share of affinity that stays inside as one more column."""
+    matrix = adjacency_of(ids, similarities).toarray().astype(float)
+    random = np.random.default_rng(7)
+    x = features.astype(float)
+    proposals = [np.sort(random.choice(N, size, replace=False)) for size in (1, 2, 5, 9, 17, N)]
+    scores = []
+    for members in proposals:
+        block = matrix[members][:, members]
+        inside = block.sum(1, keepdims=True)
+        rows = np.concatenate([x[members] - x[members].mean(0), inside], 1)
+        scores.append(forward(made, rows, block / inside, pooled=True)[0, 0])
+    sizes = np.array([len(members) for members in proposals])
+    return {"sizes": sizes, "members": np.concatenate(proposals), "scores": np.array(scores)}
+
+
 def store(directory, found, checkpoint, **options):
     directory.mkdir(parents=True, exist_ok=True)
     torch.save(checkpoint, directory / "network.pth", **options)
@@ -181,6 +233,10 @@ def write_tests(directory):
     parallel = collections.OrderedDict((f"module.{name}", value) for name, value in made.state_dict().items())
     checkpoint = {"epoch": 7, "state_dict": parallel}
     store(directory / "gcn_e_2", shared | edges(made, *parts), checkpoint, **OLD)
+    made = network(5, DIM, wide, 2)
+    store(directory / "lgcn", shared | links(made, *parts), made.state_dict())
+    made = network(6, DIM + 1, [8, 4], 1)
+    store(directory / "gcn_d", shared | detections(made, *parts), made.state_dict())
 
 
 def write_seeds(directory):

@@ -12,7 +12,7 @@
 
 use crate::check;
 use crate::clusters::Clusters;
-use crate::forest::Forest;
+use kinfolk::Forest;
 use kinfolk::{KnnGraph, Progress, Result};
 use rayon::prelude::*;
 

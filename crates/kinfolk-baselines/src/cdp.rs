@@ -2,16 +2,13 @@
 //!
 //! Zhan et al., "Consensus-driven propagation in massive unlabeled data for face recognition" (2018). Without a committee the
 //! votes for a pair are its similarity alone: pairs are the edges of the kNN graph of at least `th`, and what hangs together is
-//! a cluster, unless it has more than `max_size` rows. Then the threshold is raised, for these rows only, by `step` of what is
-//! left to 1, and so on until all clusters are small enough. After `rounds` rounds those that are still too large, as
-//! many copies of one row are, stay clusters; the published program then makes one cluster of all of them.
+//! a cluster, parted at higher thresholds while it has more than `max_size` rows ([`kinfolk::limited_components`]).
 //!
-//! Cost: O(N K log(N K)) to sort the edges once; each round only looks at edges within clusters that are too large.
+//! Cost: O(N K) for the first round; each later one only looks at edges within clusters that are too large.
 
 use crate::check;
 use crate::clusters::Clusters;
-use crate::forest::Forest;
-use kinfolk::{KnnGraph, Progress, Result};
+use kinfolk::{KnnGraph, Progress, Result, SizeLimit, limited_components};
 use rayon::prelude::*;
 
 /// Parameters of [`cdp`].
@@ -38,7 +35,7 @@ impl Default for CdpParams {
 /// Use it when a bound on the size of a cluster is known: it is what keeps connected components from becoming one. No number
 /// of clusters is needed.
 ///
-/// Cost: O(N K log(N K)) time, O(N K) memory.
+/// Cost: O(N K) time for each round, O(N K) memory.
 ///
 /// ```
 /// use kinfolk::KnnGraph;
@@ -49,14 +46,11 @@ impl Default for CdpParams {
 /// ```
 pub fn cdp(graph: &KnnGraph, params: &CdpParams, progress: &dyn Progress) -> Result<Clusters> {
     check::cosine("--th", params.th)?;
-    check::at_least_one("--max-size", params.max_size)?;
-    check::at_least_one("--rounds", params.rounds)?;
-    if !(params.step > 0.0 && params.step <= 1.0) {
-        return check::refuse("--step", "a share above 0, at most 1", params.step);
-    }
+    let CdpParams { max_size, step, rounds, .. } = *params;
+    let limit = SizeLimit { max_size, step, rounds };
+    limit.check()?;
     let n = graph.len();
-    // Which end lists an edge, and whether both do, makes no difference to what hangs together.
-    let mut edges: Vec<(u32, u32, f32)> = (0..n)
+    let edges: Vec<(u32, u32, f32)> = (0..n)
         .into_par_iter()
         .flat_map_iter(|i| {
             let (ids, similarities) = graph.neighbours(i);
@@ -64,32 +58,7 @@ pub fn cdp(graph: &KnnGraph, params: &CdpParams, progress: &dyn Progress) -> Res
             ids[..kept].iter().zip(similarities).map(move |(&j, &similarity)| (i as u32, j, similarity))
         })
         .collect();
-    let mut th = edges.iter().map(|edge| f64::from(edge.2)).fold(1.0, f64::min);
-    progress.begin("rounds", params.rounds as u64);
-    let mut names: Vec<u32> = (0..n as u32).collect();
-    let mut open = vec![true; n];
-    for _ in 0..=params.rounds {
-        edges.retain(|&(i, _, similarity)| open[i as usize] && f64::from(similarity) >= th);
-        let mut forest = Forest::new(n);
-        edges.iter().for_each(|&(i, j, _)| {
-            forest.join(i, j);
-        });
-        let found = forest.names();
-        let mut sizes = vec![0usize; n];
-        found.iter().for_each(|&name| sizes[name as usize] += 1);
-        let mut too_large = 0;
-        for i in (0..n).filter(|&i| open[i]).collect::<Vec<_>>() {
-            names[i] = found[i];
-            open[i] = sizes[found[i] as usize] > params.max_size;
-            too_large += usize::from(open[i]);
-        }
-        progress.advance(1);
-        progress.note(&format!("{too_large} rows in too large clusters above {th:.3}"));
-        if too_large == 0 {
-            break;
-        }
-        th += (1.0 - th) * f64::from(params.step);
-    }
+    let names = limited_components(n, edges, &limit, progress)?;
     Ok(Clusters::from_names(&names))
 }
 

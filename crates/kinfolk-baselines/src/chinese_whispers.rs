@@ -145,7 +145,7 @@ mod tests {
         fn clusters_hang_together(graph in graphs(), th in 0.0f32..1.0, seed in 0u64..9) {
             let params = ChineseWhispersParams { th, seed, ..Default::default() };
             let found = chinese_whispers(&graph, &params, &()).unwrap().labels;
-            let mut forest = crate::forest::Forest::new(graph.len());
+            let mut forest = kinfolk::Forest::new(graph.len());
             for i in 0..graph.len() {
                 let (ids, similarities) = graph.neighbours(i);
                 for (&j, _) in ids.iter().zip(similarities).filter(|edge| *edge.1 >= th && *edge.1 > 0.0) {

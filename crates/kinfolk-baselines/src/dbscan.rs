@@ -13,7 +13,7 @@
 use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dense::{Rows, largest, products};
-use crate::forest::Forest;
+use kinfolk::Forest;
 use kinfolk::{Embeddings, KnnGraph, Progress, Result};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

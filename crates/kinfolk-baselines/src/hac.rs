@@ -12,7 +12,7 @@
 use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::{Rows, products};
-use crate::forest::Forest;
+use kinfolk::Forest;
 use kinfolk::{Embeddings, KnnGraph, Progress, Result};
 use kodama::Method;
 use rayon::prelude::*;

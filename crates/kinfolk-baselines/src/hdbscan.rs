@@ -17,7 +17,7 @@ use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dbscan::most_similar;
 use crate::dense::{Rows, products};
-use crate::forest::Forest;
+use kinfolk::Forest;
 use kinfolk::{Embeddings, KnnGraph, KnnParams, Progress, Result, Search, knn_graph};
 use rayon::prelude::*;
 

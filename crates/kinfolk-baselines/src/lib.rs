@@ -65,7 +65,6 @@ mod clusters;
 mod dbscan;
 mod dense;
 mod eigen;
-mod forest;
 mod hac;
 mod hdbscan;
 mod infomap;

@@ -15,11 +15,11 @@ use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::Rows;
 use crate::eigen::{Operator, dense, largest};
-use crate::forest::Forest;
 use crate::kmeans::best_of;
 use crate::lloyd::Fit;
 use crate::random::Stream;
 use crate::sparse::Symmetric;
+use kinfolk::Forest;
 use kinfolk::{KnnGraph, Progress, Result};
 use rayon::prelude::*;
 

@@ -326,6 +326,68 @@ fn kin_learns_from_labels() {
 }
 
 #[test]
+fn lgcn_and_ltc_learn_from_labels() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "20", "--dim", "16", "--split", "0.5"]);
+    let labelled = ["train", "set/train_features.npy", "set/train_labels.npy", "-k", "10", "--epochs", "1"];
+    for (method, other, network, unknown) in [
+        ("lgcn", "ltc", "lgcn", "--param: expected th, max_size, step or rounds, found least"),
+        ("ltc", "lgcn", "gcn_d", "--param: expected least, max_size, step or levels, found th"),
+    ] {
+        let file = format!("{method}.safetensors");
+        let model = ["--method", method, "-o", &file];
+        let report = succeeds(here, &[&labelled[..], &model, &["--json"]].concat()).json();
+        assert_eq!(report["method"], method);
+        assert_eq!(report[network]["epochs"].as_array().unwrap().len(), 1);
+        let cluster = ["cluster", "set/test_features.npy", "--model", &file];
+        let run = succeeds(here, &[&cluster[..], &["--json", "-o", "one"]].concat()).json();
+        assert_eq!(run["parameters"]["method"], method);
+        assert_eq!(run["parameters"]["max_size"], report["config"]["max_size"]);
+        assert_eq!(run["graph"]["k"], 10);
+        // The method may be named, and neighbours and threads may be others' business.
+        succeeds(here, &["knn", "set/test_features.npy", "-k", "10", "-o", "graph.npz"]);
+        let named = ["--method", method, "--graph", "graph.npz", "--threads", "1", "-o", "two"];
+        succeeds(here, &[&cluster[..], &named].concat());
+        let labels = |name: &str| fs::read(here.join(name).join("labels.npy")).unwrap();
+        assert_eq!(labels("one"), labels("two"));
+        let run = succeeds(here, &[&cluster[..], &["--json", "--param", "max_size=7"]].concat()).json();
+        assert_eq!(run["parameters"]["max_size"], 7);
+
+        let unknown_name = if method == "lgcn" { "least=1" } else { "th=1" };
+        for (arguments, message) in [
+            (
+                &["--method", other][..],
+                format!("--method {other}: expected a model of it, found one of {method}"),
+            ),
+            (
+                &["--method", "kmeans"],
+                "--model: expected a method that uses it, found --method kmeans".to_owned(),
+            ),
+            (&["--tau", "0.5"], format!("--tau: expected a method that uses it, found --method {method}")),
+            (&["--rho", "0.5"], format!("--rho: expected a method that uses it, found --method {method}")),
+            (&["--param", unknown_name], unknown.to_owned()),
+            (&["--param", "step=x"], "--param step: expected a number, found x".to_owned()),
+        ] {
+            let run = kinfolk(here, &[&cluster[..], arguments].concat());
+            assert_eq!((run.code(), run.stderr()), (2, format!("error: {message}\n")));
+        }
+        let run = kinfolk(here, &["cluster", "set/test_features.npy", "--method", method]);
+        let message = format!("error: --method {method}: expected --model with its networks, found none\n");
+        assert_eq!((run.code(), run.stderr()), (2, message));
+        let run = kinfolk(here, &[&labelled[..], &model, &["--resume"]].concat());
+        let message = format!("error: --resume: expected --method gcn-v or gcn-ve, found {method}\n");
+        assert_eq!((run.code(), run.stderr()), (2, message));
+        let run = kinfolk(here, &["explain", "one", "0"]);
+        assert!(run.stderr().contains(&format!("found {method}")), "{}", run.stderr());
+        succeeds(here, &["synth", "wide", "--identities", "5", "--dim", "17"]);
+        let run = kinfolk(here, &["cluster", "wide/features.npy", "--model", &file]);
+        assert_eq!(run.code(), 1);
+        assert!(run.stderr().contains("expected 16 columns, as"), "{}", run.stderr());
+    }
+}
+
+#[test]
 fn weights_are_made_from_a_seed() {
     let directory = TempDir::new().unwrap();
     let run = succeeds(directory.path(), &["bench", "pretrain", "--quick"]);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-const METHODS: [&str; 16] = [
+const METHODS: [&str; 18] = [
     "kmeans",
     "minibatch-kmeans",
     "hac",
@@ -16,6 +16,8 @@ const METHODS: [&str; 16] = [
     "spectral",
     "aro",
     "cdp",
+    "lgcn",
+    "ltc",
     "chinese-whispers",
     "hdbscan",
     "infomap",
@@ -84,9 +86,7 @@ fn read(directory: &Path, name: &str, stdout: String) -> Written {
         .collect();
     assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "{picture}");
     assert!(!picture.contains("NaN") && !picture.contains("inf\""), "{picture}");
-    for said in
-        ["How parameters were chosen", "L-GCN and LTC", "seed 0", "kinfolk 0.", "settings of each method"]
-    {
+    for said in ["How parameters were chosen", "seed 0", "kinfolk 0.", "settings of each method"] {
         assert!(markdown.contains(said), "{said}: {markdown}");
     }
     Written { stdout, markdown, picture, lines }
@@ -97,19 +97,22 @@ fn table1_has_every_method_at_every_size() {
     let tiny = ["--rows-per-part", "700", "--parts", "2,1", "-k", "20", "--epochs", "1", "--quick"];
     let written = table("table1", &[&tiny[..], &["--limit", "60"]].concat());
     assert_eq!(written.column("method"), METHODS.repeat(2));
-    let mut parts = vec!["1"; 16];
-    parts.extend(["2"; 16]);
+    let mut parts = vec!["1"; 18];
+    parts.extend(["2"; 18]);
     assert_eq!(written.column("parts"), parts);
     assert!(written.column("ended").iter().all(|ended| *ended == "done"), "{:?}", written.column("ended"));
     written.check_values();
     let rows: Vec<usize> = written.column("rows").iter().map(|rows| rows.parse().unwrap()).collect();
-    assert!(rows[16] > rows[0] * 3 / 2, "{rows:?}");
+    assert!(rows[18] > rows[0] * 3 / 2, "{rows:?}");
     for method in METHODS {
         assert!(written.picture.contains(&format!(">{method}<")), "{method}");
         assert!(written.markdown.contains(&format!("| {method} |")), "{method}");
         assert!(written.stdout.contains(method), "{method}");
     }
     assert!(written.markdown.contains("quadratic"));
+    for fitted in ["GCN-V and GCN-E were fitted", "L-GCN was fitted", "LTC was fitted"] {
+        assert!(written.markdown.contains(fitted), "{}", written.markdown);
+    }
     // Everybody who chooses does so from as many settings.
     let chosen = written.markdown.lines().filter(|line| line.contains("| 12 |")).count();
     assert_eq!(chosen, 13, "{}", written.markdown);
@@ -155,20 +158,23 @@ fn table2_of_an_own_set() {
     let written = read(&at.join("out"), "table2", stdout);
     assert_eq!(written.column("method"), ["infomap", "density", "kin"]);
     assert!(written.stdout.starts_with("set/train_features.npy: "), "{}", written.stdout);
-    assert!(!written.markdown.contains("Networks were fitted"), "{}", written.markdown);
+    assert!(!written.markdown.contains("fitted to the training part"), "{}", written.markdown);
     let (code, _, stderr) = kinfolk(at, &[&sets[..5], &more].concat());
     assert_eq!(code, 2, "{stderr}");
 }
 
 #[test]
-fn runtime_sweeps_the_batch() {
-    let arguments = ["--rows", "900", "-k", "20", "--methods", "kmeans,minibatch-kmeans,infomap,kin"];
+fn runtime_sweeps_batches_and_thresholds() {
+    let methods = "kmeans,minibatch-kmeans,ltc,infomap,kin";
+    let arguments = ["--rows", "900", "-k", "20", "--methods", methods, "--quick", "--limit", "60"];
     let written = table("runtime", &arguments);
-    let mini = "minibatch-kmeans";
-    assert_eq!(written.column("method"), ["kmeans", mini, mini, mini, mini, "infomap", "kin"]);
-    assert_eq!(written.column("batch"), ["", "256", "1024", "4096", "16384", "", ""]);
+    let (mini, ltc) = ("minibatch-kmeans", "ltc");
+    let expected = ["kmeans", mini, mini, mini, mini, ltc, ltc, ltc, ltc, "infomap", "kin"];
+    assert_eq!(written.column("method"), expected);
+    let swept = ["", "256", "1024", "4096", "16384", "1", "2", "4", "8", "", ""];
+    assert_eq!(written.column("swept"), swept);
     written.check_values();
-    assert_eq!(written.picture.matches("<circle").count(), 2 * 7);
+    assert_eq!(written.picture.matches("<circle").count(), 2 * 11);
     assert!(written.picture.contains("seconds from rows to labels"));
 }
 

@@ -1,11 +1,15 @@
 //! The graph networks of kinfolk: GCN-V, which estimates the confidence of every vertex, and GCN-E, which
-//! estimates the connectivity between a vertex and its candidates (Sections 3.2 and 3.3 of the paper).
+//! estimates the connectivity between a vertex and its candidates (Sections 3.2 and 3.3 of the paper); and those of L-GCN and
+//! LTC, which it is compared with.
 //!
 //! ```text
 //! gcn_v.pth, gcn_e.pth --read_checkpoint--> GraphNetwork --Model::write--> model.safetensors
 //!
 //! Embeddings -> KnnGraph -> Adjacency --vertex_confidence--> confidence, F_L -> KnnGraph of F_L
 //!                                     --edge_connectivity--> connectivity of candidates -> Links -> labels
+//!
+//! Embeddings, KnnGraph --lgcn--> labels     L-GCN: the probability of every link, then components of limited size
+//!                      --ltc---> labels     LTC: proposals of clusters, scored by GCN-D, trimmed by GCN-S
 //! ```
 //!
 //! `train` (feature `training`, on by default) makes a model from labelled embeddings, [`cluster`] applies one; the stages they are made of can be
@@ -14,6 +18,8 @@
 mod apply;
 mod checkpoint;
 mod kin_model;
+mod lgcn_model;
+mod ltc_model;
 mod model;
 mod product;
 mod tensors;
@@ -24,15 +30,20 @@ mod training;
 mod weights;
 
 pub use apply::{
-    Among, ApplyParams, Asked, Connectivity, NetworkClustering, VertexEstimate, cluster,
-    connected_candidates, edge_connectivity, rebuilt_features, vertex_confidence,
+    Among, ApplyParams, Asked, Connectivity, LgcnParams, LinkProbabilities, LtcParams, NetworkClustering,
+    PivotShape, ProposalParams, ProposalSetting, Proposals, VertexEstimate, cluster, connected_candidates,
+    de_overlapped, edge_connectivity, lgcn, link_probabilities, ltc, propagate, proposal_scores, proposals,
+    rebuilt_features, vertex_confidence,
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 pub use kin_model::KinModel;
+pub use lgcn_model::LgcnModel;
+pub use ltc_model::LtcModel;
 pub use model::{Model, ModelConfig};
 #[cfg(feature = "training")]
 pub use training::{
-    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, Loss, Target, TrainParams, Trained,
-    TrainedModel, Unfinished, best_tau, train, train_gcn_e, train_gcn_v,
+    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, LgcnTraining, LinkChoice, Loss,
+    LtcTraining, ProposalChoice, Target, TrainParams, Trained, TrainedLgcn, TrainedLtc, TrainedModel,
+    Unfinished, best_tau, train, train_gcn_e, train_gcn_v, train_lgcn, train_ltc,
 };
 pub use weights::{GraphNetwork, Linear};

@@ -8,7 +8,7 @@
 use crate::tensors::{self, Tensor, Tensors};
 use crate::{Among, GraphNetwork, Linear};
 use kinfolk::io::AtomicFile;
-use kinfolk::{DEFAULT_RADIUS, Error, Result};
+use kinfolk::{DEFAULT_RADIUS, Error, Result, SizeLimit};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -245,6 +245,83 @@ impl Contents {
         }
         let metadata = HashMap::from([(KEY.to_owned(), self.metadata.to_string())]);
         safetensors::serialize(views, Some(metadata)).map_err(refused)
+    }
+}
+
+impl Contents {
+    /// The file of a method other than GCN-V and GCN-E, with what its metadata says besides; tensors are added later.
+    pub(crate) fn of_method(method: &str, mut metadata: Value) -> Self {
+        metadata["version"] = VERSION.into();
+        metadata["method"] = method.into();
+        Contents { tensors: Tensors::new(), metadata }
+    }
+}
+
+/// The file of a method other than GCN-V and GCN-E, as it is read.
+pub(crate) struct MethodFile {
+    contents: Contents,
+    /// Its name in errors.
+    pub(crate) place: String,
+}
+
+impl MethodFile {
+    /// Reads a file; `None` if it is that of another method.
+    pub(crate) fn read(path: &Path, method: &str) -> Result<Option<Self>> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        let place = path.display().to_string();
+        let contents = Contents::parse(&bytes, &place)?;
+        check_version(&contents.metadata, &place)?;
+        Ok((contents.metadata["method"] == method).then_some(MethodFile { contents, place }))
+    }
+
+    pub(crate) fn wrong(&self, name: &str, expected: &str) -> Error {
+        let found = self.contents.metadata[name].to_string();
+        Error::format(format!("{} (metadata, {name})", self.place), expected, found)
+    }
+
+    pub(crate) fn count(&self, name: &str) -> Result<usize> {
+        let value = self.contents.metadata[name].as_u64().and_then(|value| usize::try_from(value).ok());
+        value.ok_or_else(|| self.wrong(name, "a count"))
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Result<f32> {
+        let value = self.contents.metadata[name].as_f64().map(|value| value as f32);
+        value.ok_or_else(|| self.wrong(name, "a number"))
+    }
+
+    pub(crate) fn is_null(&self, name: &str) -> bool {
+        self.contents.metadata[name].is_null()
+    }
+
+    /// A list whose items `read` understands.
+    pub(crate) fn list<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<T>> {
+        let items = self.contents.metadata[name].as_array();
+        let items = items.and_then(|items| items.iter().map(read).collect());
+        items.ok_or_else(|| self.wrong(name, expected))
+    }
+
+    /// `max_size`, `step` and `rounds`.
+    pub(crate) fn limit(&self) -> Result<SizeLimit> {
+        let (max_size, rounds) = (self.count("max_size")?, self.count("rounds")?);
+        Ok(SizeLimit { max_size, step: self.number("step")?, rounds })
+    }
+
+    /// Takes a network out.
+    pub(crate) fn network(&mut self, prefix: &str) -> Result<GraphNetwork> {
+        self.contents.network(prefix, &self.place)
+    }
+
+    /// Refuses tensors that nobody took: they might change the answer.
+    pub(crate) fn finish(self) -> Result<()> {
+        match self.contents.tensors.keys().next() {
+            Some(name) => Err(damaged(&self.place, format!("a tensor {name}"))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -4,7 +4,10 @@
 mod fixture;
 
 use kinfolk::{Adjacency, Embeddings, KnnGraph};
-use kinfolk_nn::{Among, Asked, Model, edge_connectivity, read_checkpoint, vertex_confidence};
+use kinfolk_nn::{
+    Among, Asked, Model, PivotShape, Proposals, edge_connectivity, link_probabilities, proposal_scores,
+    read_checkpoint, vertex_confidence,
+};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +93,29 @@ fn gcn_e() {
         assert!(values.len() > 20, "{name}: too few candidates to say much");
         near(&format!("{name}: connectivity"), &values, &answers);
     }
+}
+
+#[test]
+fn lgcn() {
+    let Case { checkpoint, arrays, features, graph, .. } = Case::read("lgcn");
+    let network = read_checkpoint(&checkpoint).unwrap();
+    let [k1, k2, active] = [0, 1, 2].map(|at| arrays["shape"][at] as usize);
+    let shape = PivotShape { k1, k2, active };
+    let found = link_probabilities(&network, &features, &graph, &shape, &()).unwrap();
+    near("lgcn: links", &found.values, &arrays["links"]);
+}
+
+#[test]
+fn gcn_d() {
+    let Case { checkpoint, arrays, features, adjacency, .. } = Case::read("gcn_d");
+    let network = read_checkpoint(&checkpoint).unwrap();
+    let mut members = arrays["members"].iter().map(|&i| i as u32);
+    let mut proposals = Proposals::default();
+    for &size in &arrays["sizes"] {
+        proposals.push(&members.by_ref().take(size as usize).collect::<Vec<_>>());
+    }
+    let found = proposal_scores(&network, &features, &adjacency, &proposals, &()).unwrap();
+    near("gcn_d: scores", &found, &arrays["scores"]);
 }
 
 /// Fuzzing starts from these: each must reach what it was made for.

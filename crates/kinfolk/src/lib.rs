@@ -98,8 +98,8 @@ pub use error::{Error, Result};
 pub use graph::{Adjacency, weighted_sum};
 pub use knn::{Kernel, KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use partition::{
-    Evidence, Flow, MapParams, Modules, Tie, WeightedGraph, codelength, map_equation, natural_tau,
-    number_by_size,
+    Evidence, Flow, Forest, MapParams, Modules, SizeLimit, Tie, WeightedGraph, codelength,
+    limited_components, map_equation, natural_tau, number_by_size,
 };
 pub use pipeline::{
     ClusterParams, Clustering, Confidence, KinChoice, KinParams, KinTraining, Prefer, TrainedKin, cluster,

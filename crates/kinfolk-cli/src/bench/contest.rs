@@ -21,7 +21,10 @@ use kinfolk::{
     ClusterParams, Embeddings, Error, Kernel, KinParams, KnnGraph, KnnParams, Progress, cluster, kin,
     knn_graph,
 };
-use kinfolk_nn::{ApplyParams, FitParams, GcnEParams, GcnVParams, Model, TrainParams, train};
+use kinfolk_nn::{
+    ApplyParams, FitParams, GcnEParams, GcnVParams, LgcnModel, LgcnTraining, LtcModel, LtcTraining, Model,
+    PivotShape, TrainParams, lgcn, ltc, train, train_lgcn, train_ltc,
+};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,6 +36,9 @@ const HELD_OUT: f32 = 20.0;
 /// Passes of GCN-V, and candidate sets in a pass of GCN-E, where it must be quick.
 const QUICK_EPOCHS: usize = 4;
 const QUICK_SETS: usize = 200;
+/// Pivots in a pass of L-GCN, and proposals in one of LTC, where it must be quick.
+const QUICK_PIVOTS: usize = 300;
+const QUICK_PROPOSALS: usize = 500;
 
 /// Which methods, how long, and where to.
 #[derive(Args, Clone)]
@@ -66,7 +72,7 @@ impl Rules {
     fn train_params(&self, rows: usize, identities: usize, k: usize) -> TrainParams {
         let (v, e) = (GcnVParams::default(), GcnEParams::default());
         let epochs = self.epochs.unwrap_or(if self.quick { QUICK_EPOCHS } else { v.fit.epochs });
-        let validation = (HELD_OUT / identities as f32).clamp(0.1, 0.5);
+        let validation = held_out(identities);
         let gcn_v = GcnVParams {
             fit: FitParams {
                 epochs,
@@ -96,9 +102,43 @@ impl Rules {
         }
     }
 
+    fn lgcn_training(&self, identities: usize, k: usize) -> LgcnTraining {
+        let usual = LgcnTraining::default();
+        let epochs = self.epochs.unwrap_or(if self.quick { QUICK_EPOCHS } else { usual.fit.epochs });
+        LgcnTraining {
+            shape: PivotShape { k1: usual.shape.k1.min(k), ..usual.shape },
+            fit: FitParams {
+                epochs: epochs.min(usual.fit.epochs),
+                validation: held_out(identities),
+                examples: if self.quick { QUICK_PIVOTS } else { usual.fit.examples },
+                seed: self.seed,
+                ..usual.fit.clone()
+            },
+            ..usual
+        }
+    }
+
+    fn ltc_training(&self, identities: usize) -> LtcTraining {
+        let usual = LtcTraining::default();
+        let epochs = self.epochs.unwrap_or(if self.quick { QUICK_EPOCHS } else { usual.fit.epochs });
+        let fit = FitParams {
+            epochs: epochs.min(usual.fit.epochs),
+            validation: held_out(identities),
+            examples: if self.quick { QUICK_PROPOSALS } else { usual.fit.examples },
+            seed: self.seed,
+            ..usual.fit.clone()
+        };
+        LtcTraining { fit, ..usual }
+    }
+
     fn takes(&self, name: &str) -> bool {
         self.methods.is_empty() || self.methods.iter().any(|method| method == name)
     }
+}
+
+/// The share of the identities that networks are not fitted to.
+fn held_out(identities: usize) -> f32 {
+    (HELD_OUT / identities as f32).clamp(0.1, 0.5)
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -212,6 +252,8 @@ pub struct Contest {
     pub train: Part,
     pub entrants: Vec<Entrant>,
     networks: Option<(Model, f64)>,
+    lgcn: Option<(LgcnModel, f64)>,
+    ltc: Option<(LtcModel, f64)>,
 }
 
 impl Contest {
@@ -220,10 +262,25 @@ impl Contest {
         let directory = directory_of(name, &rules)?;
         let limit = rules.limit.unwrap_or(if rules.quick { QUICK_LIMIT } else { LIMIT });
         let scales = Scales::of(&train);
-        let mut contest =
-            Contest { name, directory, limit, train, entrants: Vec::new(), networks: None, rules };
+        let mut contest = Contest {
+            name,
+            directory,
+            limit,
+            train,
+            entrants: Vec::new(),
+            networks: None,
+            lgcn: None,
+            ltc: None,
+            rules,
+        };
         if contest.rules.takes("gcn-v") || contest.rules.takes("gcn-ve") {
             contest.networks = Some(contest.fit()?);
+        }
+        if contest.rules.takes("lgcn") {
+            contest.lgcn = Some(contest.fit_lgcn()?);
+        }
+        if contest.rules.takes("ltc") {
+            contest.ltc = Some(contest.fit_ltc()?);
         }
         for name in names().filter(|name| contest.rules.takes(name)) {
             let settings = grid::settings(name, &scales, contest.rules.seed)?;
@@ -240,6 +297,20 @@ impl Contest {
         let bars = Bars::default();
         let (trained, cost) =
             measure(|| train(features, labels, Some(graph), &params, None, &mut |_| Ok(()), &bars));
+        Ok((trained?.model, cost.seconds))
+    }
+
+    fn fit_lgcn(&self) -> Result<(LgcnModel, f64), Failure> {
+        let Part { features, labels, graph, .. } = &self.train;
+        let params = self.rules.lgcn_training(self.train.identities(), graph.k());
+        let (trained, cost) = measure(|| train_lgcn(features, labels, graph, &params, &Bars::default()));
+        Ok((trained?.model, cost.seconds))
+    }
+
+    fn fit_ltc(&self) -> Result<(LtcModel, f64), Failure> {
+        let Part { features, labels, graph, .. } = &self.train;
+        let params = self.rules.ltc_training(self.train.identities());
+        let (trained, cost) = measure(|| train_ltc(features, labels, graph, &params, &Bars::default()));
         Ok((trained?.model, cost.seconds))
     }
 
@@ -320,12 +391,22 @@ impl Contest {
                 let graph = Some(graph).filter(|graph| graph.k() >= knn.k);
                 Ok(kin(features, graph, &KinParams { knn, ..usual }, progress)?.labels)
             }
+            Setting::Lgcn => {
+                let (model, _) = self.lgcn.as_ref().ok_or_else(not_fitted)?;
+                lgcn(features, graph, &model.network, &model.params, progress)
+            }
+            Setting::Ltc { thresholds } => {
+                let (LtcModel { gcn_d, gcn_s, params }, _) = self.ltc.as_ref().ok_or_else(not_fitted)?;
+                let mut params = params.clone();
+                let all = &params.proposals.settings;
+                let count = all.len().min(*thresholds);
+                // Evenly spaced, in the middle if it is only one.
+                let some = (0..count).map(|at| all[(2 * at + 1) * all.len() / (2 * count)]).collect();
+                params.proposals.settings = some;
+                ltc(features, graph, [gcn_d, gcn_s], &params, progress)
+            }
             Setting::Networks { connectivity } => {
-                let (model, _) = self.networks.as_ref().ok_or_else(|| Error::Parameter {
-                    name: "--methods",
-                    expected: "networks that were fitted",
-                    found: "none".to_owned(),
-                })?;
+                let (model, _) = self.networks.as_ref().ok_or_else(not_fitted)?;
                 let params = ApplyParams { knn, connectivity: *connectivity, ..ApplyParams::of(model) };
                 Ok(kinfolk_nn::cluster(features, Some(graph), model, &params, progress)?.clustering.labels)
             }
@@ -367,6 +448,16 @@ impl Contest {
 
     /// What was chosen for a method, in words.
     fn chosen(&self, entrant: &Entrant) -> String {
+        match (&entrant.setting, &self.lgcn, &self.ltc) {
+            (Ok(Setting::Lgcn), Some((model, _)), _) => {
+                return format!("th {} max_size {}", model.params.th, model.params.limit.max_size);
+            }
+            (Ok(Setting::Ltc { .. }), _, Some((model, _))) => {
+                let asked = if model.params.segment.is_some() { "with" } else { "without" };
+                return format!("least {} {asked} GCN-S", model.params.least);
+            }
+            _ => {}
+        }
         match (&entrant.setting, &self.networks) {
             (Ok(Setting::Networks { connectivity }), Some((model, _))) => {
                 let config = &model.config;
@@ -436,7 +527,7 @@ impl Contest {
     }
 
     fn notes(&self) -> Vec<String> {
-        let Contest { limit, rules, train, networks, .. } = self;
+        let Contest { limit, rules, train, networks, lgcn, ltc, .. } = self;
         let mut notes = vec![
             format!(
                 "Chosen on {}: of up to {SETTINGS} settings of each method the one with the best mean of both F; the \
@@ -459,10 +550,18 @@ impl Contest {
                 true => "; GCN-E did not help on held-out identities and is not asked",
                 false => "",
             };
-            notes.push(format!("Networks were fitted to the training part in {seconds:.1} s, but for a tenth of the identities (up to half \
+            notes.push(format!("GCN-V and GCN-E were fitted to the training part in {seconds:.1} s, but for a tenth of the identities (up to half \
                  where these are fewer than {HELD_OUT}), on which the rest was chosen{left_out}."));
         }
-        notes.push("L-GCN and LTC, which the paper has too, are not there.".to_owned());
+        for (name, seconds) in
+            [("L-GCN", lgcn.as_ref().map(|fitted| fitted.1)), ("LTC", ltc.as_ref().map(|fitted| fitted.1))]
+        {
+            if let Some(seconds) = seconds {
+                notes.push(format!(
+                    "{name} was fitted to the training part, but for as many identities, in {seconds:.1} s."
+                ));
+            }
+        }
         notes.push(format!(
             "kinfolk {}{}, seed {}, K = {}, {} kernel, {} threads of {}.",
             env!("CARGO_PKG_VERSION"),
@@ -475,6 +574,11 @@ impl Contest {
         ));
         notes
     }
+}
+
+fn not_fitted() -> Error {
+    let (expected, found) = ("networks that were fitted", "none".to_owned());
+    Error::Parameter { name: "--methods", expected, found }
 }
 
 /// A table and what goes with it.

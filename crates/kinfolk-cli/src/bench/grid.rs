@@ -8,8 +8,13 @@ pub const SETTINGS: usize = 12;
 
 /// Every name: in the order of the paper's tables, then what it does not have, then what is ours.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    Method::NAMES.into_iter().chain(["density", "kin", "gcn-v", "gcn-ve"])
+    let (before, after) = Method::NAMES.split_at(PUBLISHED);
+    let ours = ["density", "kin", "gcn-v", "gcn-ve"];
+    before.iter().copied().chain(["lgcn", "ltc"]).chain(after.iter().copied()).chain(ours)
 }
+
+/// How many of the methods without networks are in the paper's tables.
+const PUBLISHED: usize = 9;
 
 /// A method with all its parameters.
 #[derive(Clone)]
@@ -28,6 +33,13 @@ pub enum Setting {
     Networks {
         connectivity: bool,
     },
+    /// L-GCN.
+    Lgcn,
+    /// LTC.
+    Ltc {
+        /// Of how many of the thresholds it was fitted with proposals are made.
+        thresholds: usize,
+    },
 }
 
 impl Setting {
@@ -39,6 +51,8 @@ impl Setting {
             Setting::Kin => "nothing".to_owned(),
             Setting::Networks { connectivity: false } => "GCN-V".to_owned(),
             Setting::Networks { connectivity: true } => "GCN-V and GCN-E".to_owned(),
+            Setting::Lgcn => "L-GCN".to_owned(),
+            Setting::Ltc { .. } => "LTC".to_owned(),
         }
     }
 }
@@ -94,6 +108,8 @@ pub fn tried(name: &str) -> &'static str {
         "chinese-whispers" | "infomap" => "th at the similarities",
         "density" => "tau at the similarities",
         "kin" => "nothing: needs no labels",
+        "lgcn" => "by `train`, on identities held out from fitting: least probability, largest size",
+        "ltc" => "by `train`, on identities held out from fitting: least score, whether GCN-S is asked",
         _ => "by `train`, on identities held out from fitting: graph, density, rho, tau",
     }
 }
@@ -110,6 +126,8 @@ pub fn cost(name: &str) -> &'static str {
         "hdbscan" => "quadratic to 100,000 rows, then N K",
         "aro" => "N K^2",
         "cdp" => "N K log N",
+        "lgcn" => "N V, V rows within two hops",
+        "ltc" => "N K for each of 8 thresholds",
         "gcn-v" | "gcn-ve" => "N K D, and a second search",
         _ => "N K",
     }
@@ -121,6 +139,8 @@ pub fn settings(name: &str, scales: &Scales, seed: u64) -> kinfolk::Result<Vec<S
         return Ok(match name {
             "density" => scales.levels.iter().map(|&level| Setting::Density(level as f32)).collect(),
             "kin" => vec![Setting::Kin],
+            "lgcn" => vec![Setting::Lgcn],
+            "ltc" => vec![Setting::Ltc { thresholds: usize::MAX }],
             _ => vec![Setting::Networks { connectivity: name == "gcn-ve" }],
         });
     };

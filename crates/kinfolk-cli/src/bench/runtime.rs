@@ -1,4 +1,5 @@
-//! F against time, every method once and mini-batch k-means with batches of several sizes: Figure 4 of the paper.
+//! F against time, every method once, mini-batch k-means with batches of several sizes and LTC with proposals of several
+//! thresholds: Figure 4 of the paper.
 
 use super::contest::{Contest, FIELDS, Outcome, Report, Rules, directory_of};
 use super::grid::Setting;
@@ -9,6 +10,9 @@ use clap::Args;
 
 /// Rows of the batches of mini-batch k-means.
 const BATCHES: [usize; 4] = [256, 1024, 4096, 16384];
+
+/// Thresholds that LTC makes proposals at.
+const THRESHOLDS: [usize; 4] = [1, 2, 4, 8];
 
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench runtime --quick
@@ -33,14 +37,16 @@ impl Arguments {
 /// A run.
 struct Entry {
     method: &'static str,
-    batch: Option<usize>,
+    /// What the runs of one method differ in: the rows of a batch, or the number of thresholds.
+    swept: Option<usize>,
     outcome: Outcome,
 }
 
 impl Entry {
     fn name(&self) -> String {
-        match self.batch {
-            Some(batch) => format!("mini-batch {batch}"),
+        match self.swept {
+            Some(batch) if self.method == "minibatch-kmeans" => format!("mini-batch {batch}"),
+            Some(thresholds) => format!("{} {thresholds}", self.method),
             None => self.method.to_owned(),
         }
     }
@@ -54,25 +60,31 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let test = set.test(1, k)?;
     let mut entries = Vec::new();
     for (outcome, entrant) in contest.compare(&test)?.into_iter().zip(&contest.entrants) {
+        let method = entrant.name;
+        let several: &[usize] = match method {
+            "minibatch-kmeans" => &BATCHES,
+            "ltc" => &THRESHOLDS,
+            _ => &[],
+        };
         match &entrant.setting {
-            Ok(setting) if entrant.name == "minibatch-kmeans" => {
-                for batch in BATCHES {
-                    let outcome = contest.run(&with_batch(setting, batch)?, &test)?;
-                    entries.push(Entry { method: entrant.name, batch: Some(batch), outcome });
+            Ok(setting) if !several.is_empty() => {
+                for &value in several {
+                    let outcome = contest.run(&with(setting, value)?, &test)?;
+                    entries.push(Entry { method, swept: Some(value), outcome });
                 }
             }
-            _ => entries.push(Entry { method: entrant.name, batch: None, outcome }),
+            _ => entries.push(Entry { method, swept: None, outcome }),
         }
     }
-    let mut csv = format!("method,batch,rows,{FIELDS}\n");
+    let mut csv = format!("method,swept,rows,{FIELDS}\n");
     let mut lines = Vec::new();
     for entry in &entries {
         let mut line = vec![entry.name()];
         line.extend(entry.outcome.cells(contest.limit));
         lines.push(line);
-        let batch = entry.batch.map_or(String::new(), |batch| batch.to_string());
+        let swept = entry.swept.map_or(String::new(), |value| value.to_string());
         let fields = entry.outcome.fields().join(",");
-        csv += &format!("{},{batch},{},{fields}\n", entry.method, test.labels.len());
+        csv += &format!("{},{swept},{},{fields}\n", entry.method, test.labels.len());
     }
     let charts = [scatter("Pairwise F, percent", 0, &entries), scatter("BCubed F, percent", 1, &entries)];
     let report = Report {
@@ -86,22 +98,30 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     contest.report(&report)
 }
 
-fn with_batch(setting: &Setting, batch: usize) -> kinfolk::Result<Setting> {
+/// The setting with another batch, or other thresholds.
+fn with(setting: &Setting, value: usize) -> kinfolk::Result<Setting> {
     let mut setting = setting.clone();
-    if let Setting::Baseline { method, .. } = &mut setting {
-        method.set("batch", &batch.to_string())?;
+    match &mut setting {
+        Setting::Baseline { method, .. } => method.set("batch", &value.to_string())?,
+        Setting::Ltc { thresholds } => *thresholds = value,
+        _ => {}
     }
     Ok(setting)
 }
 
 fn scatter(title: &str, which: usize, entries: &[Entry]) -> Scatter {
-    let (mut dots, mut joined) = (Vec::new(), Vec::new());
+    let (mut dots, mut joined): (Vec<Dot>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+    let mut before = "";
     for entry in entries {
         let Outcome::Done { seconds, .. } = entry.outcome else { continue };
         let Some(f) = entry.outcome.both_f() else { continue };
-        if entry.batch.is_some() {
-            joined.push(dots.len());
+        if entry.swept.is_some() {
+            if entry.method != before {
+                joined.push(Vec::new());
+            }
+            joined.last_mut().into_iter().for_each(|line| line.push(dots.len()));
         }
+        before = entry.method;
         let (colour, hollow) = palette::of_method(entry.method);
         dots.push(Dot { name: entry.name(), colour, hollow, x: seconds, y: f[which] });
     }

@@ -1,6 +1,6 @@
 //! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
 
-use super::{Features, LinkCount, Neighbours, eval, knn, results};
+use super::{Features, LinkCount, Neighbours, eval, knn, name_of, results};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::{machine, table};
@@ -8,11 +8,12 @@ use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
 use kinfolk::{
-    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, Links,
-    Prefer, Progress, cluster, kin, knn_graph,
+    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, KnnParams,
+    KnnReport, Links, Prefer, Progress, cluster, kin, knn_graph,
 };
-use kinfolk_nn::{Among, ApplyParams, KinModel, Model, ModelConfig};
+use kinfolk_nn::{Among, ApplyParams, KinModel, LgcnModel, LtcModel, Model, ModelConfig, lgcn, ltc};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub struct Arguments {
     /// given]
     #[arg(long, value_name = "NAME", value_enum)]
     method: Option<Method>,
-    /// Trained networks (`kinfolk import`); the options below override what the model says
+    /// Trained networks (`kinfolk train` or `import`); the options below override what the model says
     #[arg(long, value_name = "FILE", conflicts_with_all = ["confidence", "radius"])]
     model: Option<PathBuf>,
     /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V
@@ -90,6 +91,12 @@ enum Method {
     GcnV,
     /// The same, but the most confident rows take the neighbour that the model's GCN-E connects them with
     GcnVe,
+    /// Links of every row with its neighbours by the model's L-GCN, then components of limited size; what links alone are
+    /// worth, tens of times slower than gcn-v; O(N V), V the rows that two hops reach, some 100 to 400
+    Lgcn,
+    /// Proposals of clusters at several thresholds, the best by the model's networks (LTC); what choosing whole clusters is
+    /// worth; O(N K) for each threshold
+    Ltc,
     /// Lloyd's k-means with --clusters; when their number is known and they are round; O(N C D) an iteration
     Kmeans,
     /// k-means on mini-batches; the same for large N, somewhat worse; O(N C D) once
@@ -172,26 +179,32 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
-    let trained = arguments.model.as_ref().map(|path| KinModel::read(path)).transpose()?.flatten();
+    let model = arguments.model.as_ref().map(|path| Trained::read(path)).transpose()?;
     let of_trees = arguments.tau.is_some()
         || arguments.links.given()
         || !arguments.confidence.is_empty()
         || arguments.radius.is_some();
     let usual = if of_trees { Method::Density } else { Method::Kin };
     let method = arguments.method.unwrap_or(usual);
-    if arguments.prefer.is_some() && method != Method::Kin && trained.is_none() {
+    if arguments.prefer.is_some() && method != Method::Kin && !matches!(model, Some(Trained::Kin(_))) {
         return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
     }
-    let outcome = match (arguments.method.and_then(Method::baseline), &arguments.model) {
-        (Some(baseline), _) => by_baseline(&arguments, baseline, &embeddings, graph.as_ref())?,
-        (None, _) if arguments.clusters.is_some() || !arguments.parameters.is_empty() => {
-            let name = if arguments.clusters.is_some() { "--clusters" } else { "--param" };
-            return Err(not_used(name, method));
-        }
-        (None, Some(_)) if trained.is_some() => by_kin(&arguments, &embeddings, graph.as_ref(), trained)?,
-        (None, Some(path)) => with_model(&arguments, path, &embeddings, graph.as_ref())?,
-        (None, None) if method == Method::Kin => by_kin(&arguments, &embeddings, graph.as_ref(), None)?,
-        (None, None) => by_density(&arguments, &embeddings, graph.as_ref(), truth.as_deref())?,
+    let (baseline, graph) = (arguments.method.and_then(Method::baseline), graph.as_ref());
+    let has_params = baseline.is_some() || matches!(model, Some(Trained::Lgcn(_) | Trained::Ltc(_)));
+    if baseline.is_none() && arguments.clusters.is_some() {
+        return Err(not_used("--clusters", method));
+    }
+    if !has_params && !arguments.parameters.is_empty() {
+        return Err(not_used("--param", method));
+    }
+    let outcome = match (baseline, model) {
+        (Some(baseline), _) => by_baseline(&arguments, baseline, &embeddings, graph)?,
+        (None, Some(Trained::Kin(trained))) => by_kin(&arguments, &embeddings, graph, Some(trained))?,
+        (None, Some(Trained::Lgcn(trained))) => by_lgcn(&arguments, &embeddings, graph, trained)?,
+        (None, Some(Trained::Ltc(trained))) => by_ltc(&arguments, &embeddings, graph, trained)?,
+        (None, Some(Trained::Networks(model))) => with_model(&arguments, model, &embeddings, graph)?,
+        (None, None) if method == Method::Kin => by_kin(&arguments, &embeddings, graph, None)?,
+        (None, None) => by_density(&arguments, &embeddings, graph, truth.as_deref())?,
     };
     let found = &outcome.clustering;
 
@@ -244,6 +257,69 @@ impl Method {
     }
 }
 
+/// What `train` wrote.
+enum Trained {
+    Kin(KinModel),
+    Lgcn(LgcnModel),
+    Ltc(LtcModel),
+    Networks(Model),
+}
+
+impl Trained {
+    fn read(path: &Path) -> kinfolk::Result<Self> {
+        if let Some(model) = KinModel::read(path)? {
+            return Ok(Trained::Kin(model));
+        }
+        if let Some(model) = LgcnModel::read(path)? {
+            return Ok(Trained::Lgcn(model));
+        }
+        if let Some(model) = LtcModel::read(path)? {
+            return Ok(Trained::Ltc(model));
+        }
+        Model::read(path).map(Trained::Networks)
+    }
+}
+
+/// Refuses a method that the model is not for.
+fn check_method(arguments: &Arguments, of: Method) -> Result<(), Failure> {
+    match arguments.method.filter(|&method| method != of) {
+        Some(method) => Err(Failure::Usage(format!(
+            "--method {}: expected a model of it, found one of {}",
+            method.name(),
+            of.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses the options of trees.
+fn refuse_tree_options(arguments: &Arguments, method: Method) -> Result<(), Failure> {
+    let of_trees = [
+        ("--tau", arguments.tau.is_some()),
+        ("-m", arguments.links.given()),
+        ("--confidence", !arguments.confidence.is_empty()),
+        ("--radius", arguments.radius.is_some()),
+    ];
+    match of_trees.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(not_used(name, method)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses the options of GCN-V and GCN-E.
+fn refuse_network_options(arguments: &Arguments, method: Method) -> Result<(), Failure> {
+    let of_networks = [
+        ("--rho", arguments.rho.is_some()),
+        ("--density", arguments.density.is_some()),
+        ("--k-rebuild", arguments.k_rebuild.is_some()),
+        ("--no-rebuild", arguments.no_rebuild),
+    ];
+    match of_networks.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(not_used(name, method)),
+        None => Ok(()),
+    }
+}
+
 fn not_used(option: &str, method: Method) -> Failure {
     Failure::Usage(format!("{option}: expected a method that uses it, found --method {}", method.name()))
 }
@@ -254,18 +330,13 @@ fn parameter(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// A value as the command spells it.
-fn name_of(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-}
-
 fn by_density(
     arguments: &Arguments,
     embeddings: &Embeddings,
     graph: Option<&KnnGraph>,
     truth: Option<&[i64]>,
 ) -> Result<Outcome, Failure> {
-    if let Some(method @ (Method::GcnV | Method::GcnVe)) = arguments.method {
+    if let Some(method @ (Method::GcnV | Method::GcnVe | Method::Lgcn | Method::Ltc)) = arguments.method {
         let message = format!("--method {}: expected --model with its networks, found none", method.name());
         return Err(Failure::Usage(message));
     }
@@ -302,23 +373,13 @@ fn by_kin(
     graph: Option<&KnnGraph>,
     trained: Option<KinModel>,
 ) -> Result<Outcome, Failure> {
-    if let Some(method) = arguments.method.filter(|&method| method != Method::Kin) {
-        let message = format!("--method {}: expected a model of it, found one of kin", method.name());
-        return Err(Failure::Usage(message));
-    }
+    check_method(arguments, Method::Kin)?;
     if arguments.tau.is_some() {
         let message =
             "--tau: expected no threshold with --method kin (--prefer says what matters), found one";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let of_others = [
-        ("-m", arguments.links.given()),
-        ("--confidence", !arguments.confidence.is_empty()),
-        ("--radius", arguments.radius.is_some()),
-    ];
-    if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
-        return Err(not_used(name, Method::Kin));
-    }
+    refuse_tree_options(arguments, Method::Kin)?;
     let mut knn = arguments.neighbours.params(embeddings.len());
     let mut params = KinParams {
         prefer: arguments.prefer.unwrap_or_default(),
@@ -348,16 +409,10 @@ fn by_baseline(
     graph: Option<&KnnGraph>,
 ) -> Result<Outcome, Failure> {
     let method = arguments.method.unwrap_or(Method::Density);
-    let of_others = [
-        ("--model", arguments.model.is_some()),
-        ("--tau", arguments.tau.is_some()),
-        ("-m", arguments.links.given()),
-        ("--confidence", !arguments.confidence.is_empty()),
-        ("--radius", arguments.radius.is_some()),
-    ];
-    if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
-        return Err(not_used(name, method));
+    if arguments.model.is_some() {
+        return Err(not_used("--model", method));
     }
+    refuse_tree_options(arguments, method)?;
     let known: Vec<&str> = baseline.parameters().iter().map(|parameter| parameter.0).collect();
     if known.contains(&"seed") {
         baseline.set("seed", &arguments.neighbours.seed.to_string())?;
@@ -378,27 +433,18 @@ fn by_baseline(
     for (name, value) in &arguments.parameters {
         baseline.set(name, value)?;
     }
-    let (mut timings, mut knn) = (Vec::new(), None);
-    let bars = Bars::default();
-    let searched = match graph {
-        None if baseline.needs_graph(embeddings.len()) => {
-            let start = Instant::now();
-            let (graph, report) =
-                knn_graph(embeddings, &arguments.neighbours.params(embeddings.len()), &bars)?;
-            timings.push(("knn", start.elapsed()));
-            knn = Some(report);
-            Some(graph)
+    let (graph, search) = match baseline.needs_graph(embeddings.len()) {
+        true => {
+            let params = arguments.neighbours.params(embeddings.len());
+            let (graph, search) = neighbours(embeddings, graph, &params)?;
+            (Some(graph), search)
         }
-        _ => None,
+        false => (graph.map(Cow::Borrowed), None),
     };
-    let graph = graph.or(searched.as_ref());
     let start = Instant::now();
-    let found = baseline.run(embeddings, graph, &bars)?;
-    timings.push(("partition", start.elapsed()));
-    let rows = embeddings.len();
-    let links = Links::from_parts(vec![0.0; rows], 1, vec![Links::NONE; rows], vec![0.0; rows])?;
-    let k = graph.map_or(0, KnnGraph::k);
-    let clustering = Clustering { labels: found.labels, links, tau: -1.0, evidence: None, knn, k, timings };
+    let found = baseline.run(embeddings, graph.as_deref(), &Bars::default())?;
+    let (k, taken) = (graph.map_or(0, |graph| graph.k()), start.elapsed());
+    let clustering = without_links(found.labels, search, k, taken)?;
     let mut parameters = serde_json::Map::new();
     for (name, value) in baseline.parameters() {
         parameters.insert(name.to_owned(), json!(value));
@@ -407,6 +453,131 @@ fn by_baseline(
         parameters.insert("rows_of_noise".to_owned(), json!(noise.iter().filter(|&&noise| noise).count()));
     }
     Ok(Outcome { clustering, method, parameters: Value::Object(parameters), rebuilt: None })
+}
+
+/// How a graph was found, and how long it took.
+type Search = (KnnReport, Duration);
+
+/// The given graph, or one that is searched for.
+fn neighbours<'a>(
+    embeddings: &Embeddings,
+    graph: Option<&'a KnnGraph>,
+    params: &KnnParams,
+) -> Result<(Cow<'a, KnnGraph>, Option<Search>), Failure> {
+    let Some(graph) = graph else {
+        let start = Instant::now();
+        let (graph, report) = knn_graph(embeddings, params, &Bars::default())?;
+        return Ok((Cow::Owned(graph), Some((report, start.elapsed()))));
+    };
+    Ok((Cow::Borrowed(graph), None))
+}
+
+/// The result of a method that only makes labels.
+fn without_links(
+    labels: Vec<i64>,
+    search: Option<Search>,
+    k: usize,
+    taken: Duration,
+) -> Result<Clustering, Failure> {
+    let rows = labels.len();
+    let links = Links::from_parts(vec![0.0; rows], 1, vec![Links::NONE; rows], vec![0.0; rows])?;
+    let mut timings: Vec<_> = search.iter().map(|search| ("knn", search.1)).collect();
+    timings.push(("partition", taken));
+    let knn = search.map(|search| search.0);
+    Ok(Clustering { labels, links, tau: -1.0, evidence: None, knn, k, timings })
+}
+
+/// Reads a `--param` of a trained method into its place.
+fn set<T: std::str::FromStr>(place: &mut T, name: &str, value: &str) -> Result<(), Failure> {
+    *place = value
+        .parse()
+        .map_err(|_| Failure::Usage(format!("--param {name}: expected a number, found {value}")))?;
+    Ok(())
+}
+
+fn by_lgcn(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+    model: LgcnModel,
+) -> Result<Outcome, Failure> {
+    check_method(arguments, Method::Lgcn)?;
+    refuse_tree_options(arguments, Method::Lgcn)?;
+    refuse_network_options(arguments, Method::Lgcn)?;
+    check_columns(arguments, embeddings, model.network.inputs())?;
+    let mut params = model.params;
+    params.shape.k1 = arguments.neighbours.k.unwrap_or(params.shape.k1);
+    for (name, value) in &arguments.parameters {
+        match name.as_str() {
+            "th" => set(&mut params.th, name, value)?,
+            "max_size" => set(&mut params.limit.max_size, name, value)?,
+            "step" => set(&mut params.limit.step, name, value)?,
+            "rounds" => set(&mut params.limit.rounds, name, value)?,
+            _ => {
+                let message = format!("--param: expected th, max_size, step or rounds, found {name}");
+                return Err(Failure::Usage(message));
+            }
+        }
+    }
+    let knn = KnnParams { k: params.shape.k1, ..arguments.neighbours.params(embeddings.len()) };
+    let (graph, search) = neighbours(embeddings, graph, &knn)?;
+    let start = Instant::now();
+    let labels = lgcn(embeddings, &graph, &model.network, &params, &Bars::default())?;
+    let clustering = without_links(labels, search, graph.k(), start.elapsed())?;
+    let parameters = json!({
+        "model": arguments.model, "k1": params.shape.k1, "k2": params.shape.k2, "active": params.shape.active,
+        "th": params.th, "max_size": params.limit.max_size, "step": params.limit.step,
+    });
+    Ok(Outcome { clustering, method: Method::Lgcn, parameters, rebuilt: None })
+}
+
+fn by_ltc(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    graph: Option<&KnnGraph>,
+    model: LtcModel,
+) -> Result<Outcome, Failure> {
+    check_method(arguments, Method::Ltc)?;
+    refuse_tree_options(arguments, Method::Ltc)?;
+    refuse_network_options(arguments, Method::Ltc)?;
+    check_columns(arguments, embeddings, model.dim())?;
+    let LtcModel { gcn_d, gcn_s, mut params } = model;
+    for (name, value) in &arguments.parameters {
+        match name.as_str() {
+            "least" => set(&mut params.least, name, value)?,
+            "max_size" => set(&mut params.proposals.limit.max_size, name, value)?,
+            "step" => set(&mut params.proposals.limit.step, name, value)?,
+            "levels" => set(&mut params.proposals.levels, name, value)?,
+            _ => {
+                let message = format!("--param: expected least, max_size, step or levels, found {name}");
+                return Err(Failure::Usage(message));
+            }
+        }
+    }
+    let k = params.proposals.settings.iter().map(|setting| setting.k).max();
+    let k = arguments.neighbours.k.or(k).unwrap_or(KnnParams::default().k);
+    let knn = KnnParams { k, ..arguments.neighbours.params(embeddings.len()) };
+    let (graph, search) = neighbours(embeddings, graph, &knn)?;
+    let start = Instant::now();
+    let labels = ltc(embeddings, &graph, [&gcn_d, &gcn_s], &params, &Bars::default())?;
+    let clustering = without_links(labels, search, graph.k(), start.elapsed())?;
+    let thresholds: Vec<f32> = params.proposals.settings.iter().map(|setting| setting.th).collect();
+    let parameters = json!({
+        "model": arguments.model, "thresholds": thresholds, "max_size": params.proposals.limit.max_size,
+        "step": params.proposals.limit.step, "levels": params.proposals.levels, "least": params.least,
+        "segment": params.segment,
+    });
+    Ok(Outcome { clustering, method: Method::Ltc, parameters, rebuilt: None })
+}
+
+/// Refuses rows that are not like those the model was trained on.
+fn check_columns(arguments: &Arguments, embeddings: &Embeddings, expected: usize) -> Result<(), Failure> {
+    if embeddings.dim() == expected {
+        return Ok(());
+    }
+    let model = arguments.model.as_deref().unwrap_or(Path::new("the model")).display();
+    let expected = format!("{expected} columns, as {model} was trained on");
+    Err(Error::format(&arguments.features.features, expected, embeddings.dim().to_string()).into())
 }
 
 /// Reads `--prefer`.
@@ -424,30 +595,29 @@ fn prefer(text: &str) -> Result<Prefer, String> {
 
 fn with_model(
     arguments: &Arguments,
-    path: &Path,
+    model: Model,
     embeddings: &Embeddings,
     graph: Option<&KnnGraph>,
 ) -> Result<Outcome, Failure> {
-    let model = Model::read(path)?;
-    let place = path.display();
     let method = match (arguments.method, &model.gcn_e) {
         (Some(method @ (Method::Density | Method::Kin)), _) => {
             let message = format!("--method {}: expected no --model, found one", method.name());
             return Err(Failure::Usage(message));
         }
         (Some(Method::GcnVe), None) => {
+            let place = arguments.model.as_deref().unwrap_or(Path::new("the model")).display();
             let message = format!("--method gcn-ve: expected a model with GCN-E, found none in {place}");
             return Err(Failure::Usage(message));
+        }
+        (Some(Method::Lgcn | Method::Ltc), _) => {
+            check_method(arguments, Method::GcnV)?;
+            Method::GcnV
         }
         (Some(method), _) => method,
         (None, Some(_)) => Method::GcnVe,
         (None, None) => Method::GcnV,
     };
-    if embeddings.dim() != model.dim() {
-        let expected = format!("{} columns, as {place} was trained on", model.dim());
-        let found = embeddings.dim().to_string();
-        return Err(Error::format(&arguments.features.features, expected, found).into());
-    }
+    check_columns(arguments, embeddings, model.dim())?;
     let usual = &model.config;
     let config = ModelConfig {
         k: arguments.neighbours.k.unwrap_or(usual.k),
@@ -466,7 +636,7 @@ fn with_model(
     let found = kinfolk_nn::cluster(embeddings, graph, &model, &params, &Bars::default())?;
     let config = &params.config;
     let mut parameters = json!({
-        "model": path, "rebuild": config.rebuild, "density": config.density, "radius": config.radius, "m": config.m,
+        "model": arguments.model, "rebuild": config.rebuild, "density": config.density, "radius": config.radius, "m": config.m,
         "all_neighbours": config.among == Among::AllNeighbours,
     });
     if method == Method::GcnVe {

@@ -11,7 +11,7 @@ pub mod synth;
 pub mod train;
 
 use crate::failure::Failure;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kinfolk::{Embeddings, KnnParams, Search};
 use kinfolk_nn::Among;
 use std::path::{Path, PathBuf};
@@ -106,6 +106,11 @@ impl LinkCount {
             Some(_) => Among::MoreConfident,
         }
     }
+}
+
+/// A value as the command spells it.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Makes the directory that results go to, and those above it.

@@ -1,15 +1,15 @@
 //! `kinfolk train`: from labelled embeddings to a model.
 
-use super::{Features, LinkCount, Neighbours, check_writable};
+use super::{Features, LinkCount, Neighbours, check_writable, name_of};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::{machine, table};
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
-use kinfolk::{Embeddings, KinTraining, KnnGraph, TrainedKin, train_kin};
+use kinfolk::{Embeddings, KinTraining, KnnGraph, TrainedKin, knn_graph, train_kin};
 use kinfolk_nn::{
-    Compute, FitParams, GcnEParams, GcnVParams, KinModel, Loss, Target, TrainParams, Trained, TrainedModel,
-    Unfinished, train,
+    Compute, FitParams, GcnEParams, GcnVParams, KinModel, LgcnTraining, Loss, LtcTraining, PivotShape,
+    Target, TrainParams, Trained, TrainedModel, Unfinished, train, train_lgcn, train_ltc,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -41,15 +41,16 @@ pub struct Arguments {
     /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V [default: as -k]
     #[arg(long, value_name = "K")]
     k_rebuild: Option<usize>,
-    /// Passes of GCN-V over the rows
-    #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
-    epochs: usize,
-    /// Rows, or candidate sets, in one step of training [default: 64; of rows up to 256 where there are many]
+    /// Passes of GCN-V over the rows, of L-GCN over pivots, of LTC over proposals [default: 20, of L-GCN 4, of LTC 10]
+    #[arg(long, value_name = "E")]
+    epochs: Option<usize>,
+    /// Rows, candidate sets, pivots or proposals in one step of training [default: 64; of rows up to 256 where there are
+    /// many; 16 pivots, 32 proposals]
     #[arg(long, value_name = "ROWS")]
     batch: Option<usize>,
-    /// Learning rate at the start
-    #[arg(long, value_name = "RATE", default_value_t = FitParams::default().learning_rate)]
-    learning_rate: f32,
+    /// Learning rate at the start [default: 0.1, of L-GCN and LTC 0.01]
+    #[arg(long, value_name = "RATE")]
+    learning_rate: Option<f32>,
     /// Graph convolutions of GCN-V
     #[arg(long, value_name = "L", default_value_t = 1)]
     layers: usize,
@@ -83,6 +84,11 @@ enum Method {
     GcnVe,
     /// The probability of every edge; of the options below only --validation and --json are for it
     Kin,
+    /// The probability of the links of every row with its neighbours (L-GCN); of the options below only --epochs, --batch,
+    /// --learning-rate, --device, --validation and --json are for it
+    Lgcn,
+    /// How good proposals of clusters are, and which of their rows are outliers (LTC); the same options are for it
+    Ltc,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq)]
@@ -174,8 +180,15 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     check_label_count(&labels, embeddings.len(), &arguments.labels, &arguments.features.features)?;
     check_writable(&arguments.output)?;
     let graph = arguments.graph.as_ref().map(|path| read_graph(path, Some(embeddings.len()))).transpose()?;
-    if arguments.method == Method::Kin {
-        return run_kin(&arguments, &embeddings, &labels, graph.as_ref(), start);
+    if arguments.resume && !matches!(arguments.method, Method::GcnV | Method::GcnVe) {
+        let name = name_of(&arguments.method);
+        return Err(Failure::Usage(format!("--resume: expected --method gcn-v or gcn-ve, found {name}")));
+    }
+    match arguments.method {
+        Method::Kin => return run_kin(&arguments, &embeddings, &labels, graph.as_ref(), start),
+        Method::Lgcn => return run_lgcn(&arguments, &embeddings, &labels, graph, start),
+        Method::Ltc => return run_ltc(&arguments, &embeddings, &labels, graph, start),
+        Method::GcnV | Method::GcnVe => {}
     }
     let params = params(&arguments, embeddings.len(), graph.as_ref().map(|g| g.k()))?;
     let resumed = arguments.resume.then(|| Unfinished::read(&arguments.output)).transpose()?;
@@ -215,9 +228,6 @@ fn run_kin(
     graph: Option<&KnnGraph>,
     start: Instant,
 ) -> Result<(), Failure> {
-    if arguments.resume {
-        return Err(Failure::Usage("--resume: expected --method gcn-v or gcn-ve, found kin".to_owned()));
-    }
     let params = KinTraining {
         knn: arguments.neighbours.params(embeddings.len()),
         validation: arguments.validation,
@@ -266,17 +276,128 @@ fn run_kin(
     Ok(())
 }
 
+/// A given graph, or one that is searched for.
+fn neighbours(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    graph: Option<KnnGraph>,
+) -> Result<KnnGraph, Failure> {
+    Ok(match graph {
+        Some(graph) => graph,
+        None => knn_graph(embeddings, &arguments.neighbours.params(embeddings.len()), &Bars::default())?.0,
+    })
+}
+
+/// Trains L-GCN.
+fn run_lgcn(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: Option<KnnGraph>,
+    start: Instant,
+) -> Result<(), Failure> {
+    let graph = neighbours(arguments, embeddings, graph)?;
+    let usual = LgcnTraining::default();
+    let shape = PivotShape { k1: usual.shape.k1.min(graph.k()).max(1), ..usual.shape };
+    let fit = FitParams {
+        epochs: arguments.epochs.unwrap_or(usual.fit.epochs),
+        ..arguments.fit(usual.fit.clone())
+    };
+    let params = LgcnTraining { shape, fit, ..usual };
+    let found = train_lgcn(embeddings, labels, &graph, &params, &Bars::default())?;
+    found.model.write(&arguments.output)?;
+    let (seconds, params) = (start.elapsed().as_secs_f64(), &found.model.params);
+    if arguments.json {
+        let choices = found.choices.iter().map(|c| json!({ "th": c.th, "max_size": c.max_size, "f": c.f }));
+        let summary = json!({
+            "model": arguments.output, "method": "lgcn", "lgcn": history(&found.trained),
+            "config": { "k1": params.shape.k1, "k2": params.shape.k2, "active": params.shape.active,
+                "th": params.th, "max_size": params.limit.max_size, "step": params.limit.step },
+            "choices": choices.collect::<Vec<_>>(), "seconds": seconds,
+        });
+        println!("{summary:#}");
+        return Ok(());
+    }
+    print_losses(&[("L-GCN", &found.trained)]);
+    let lines = found
+        .choices
+        .iter()
+        .map(|c| vec![format!("{:.2}", c.th), c.max_size.to_string(), format!("{:.2}", 100.0 * c.f)]);
+    table::print(
+        &["least probability", "largest size", "mean F of held-out identities"],
+        &lines.collect::<Vec<_>>(),
+    );
+    println!(
+        "\nprobability {:.2}, largest size {}, {seconds:.1} s -> {}",
+        params.th,
+        params.limit.max_size,
+        arguments.output.display()
+    );
+    Ok(())
+}
+
+/// Trains LTC.
+fn run_ltc(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: Option<KnnGraph>,
+    start: Instant,
+) -> Result<(), Failure> {
+    let graph = neighbours(arguments, embeddings, graph)?;
+    let usual = LtcTraining::default();
+    let epochs = arguments.epochs.unwrap_or(usual.fit.epochs);
+    let params = LtcTraining { fit: FitParams { epochs, ..arguments.fit(usual.fit.clone()) }, ..usual };
+    let found = train_ltc(embeddings, labels, &graph, &params, &Bars::default())?;
+    found.model.write(&arguments.output)?;
+    let (seconds, params) = (start.elapsed().as_secs_f64(), &found.model.params);
+    if arguments.json {
+        let choices =
+            found.choices.iter().map(|c| json!({ "segment": c.segment, "least": c.least, "f": c.f }));
+        let settings = params.proposals.settings.iter().map(|s| json!({ "k": s.k, "th": s.th }));
+        let summary = json!({
+            "model": arguments.output, "method": "ltc",
+            "gcn_d": history(&found.gcn_d), "gcn_s": history(&found.gcn_s),
+            "config": { "settings": settings.collect::<Vec<_>>(), "max_size": params.proposals.limit.max_size,
+                "step": params.proposals.limit.step, "least": params.least, "segment": params.segment },
+            "choices": choices.collect::<Vec<_>>(), "seconds": seconds,
+        });
+        println!("{summary:#}");
+        return Ok(());
+    }
+    print_losses(&[("GCN-D", &found.gcn_d), ("GCN-S", &found.gcn_s)]);
+    let lines = found.choices.iter().map(|c| {
+        let asked = if c.segment { "asked" } else { "not asked" };
+        vec![asked.to_owned(), format!("{:.1}", c.least), format!("{:.2}", 100.0 * c.f)]
+    });
+    table::print(&["GCN-S", "least score", "mean F of held-out identities"], &lines.collect::<Vec<_>>());
+    println!(
+        "\nleast score {:.1}, GCN-S {}, {seconds:.1} s -> {}",
+        params.least,
+        if params.segment.is_some() { "asked" } else { "not asked" },
+        arguments.output.display()
+    );
+    Ok(())
+}
+
+impl Arguments {
+    /// How weights are fitted, where it is not as usual.
+    fn fit(&self, usual: FitParams) -> FitParams {
+        FitParams {
+            batch: self.batch.unwrap_or(usual.batch),
+            learning_rate: self.learning_rate.unwrap_or(usual.learning_rate),
+            validation: self.validation,
+            compute: self.device.compute(),
+            seed: self.neighbours.seed,
+            ..usual
+        }
+    }
+}
+
 fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<TrainParams, Failure> {
     let mut knn = arguments.neighbours.params(rows);
     knn.k = graph_k.unwrap_or(knn.k);
-    let fit = |usual: FitParams| FitParams {
-        batch: arguments.batch.unwrap_or(usual.batch),
-        learning_rate: arguments.learning_rate,
-        validation: arguments.validation,
-        compute: arguments.device.compute(),
-        seed: arguments.neighbours.seed,
-        ..usual
-    };
+    let fit = |usual| arguments.fit(usual);
     let k_rebuild = arguments.k_rebuild.unwrap_or(knn.k);
     let (v, e) = (GcnVParams::default(), GcnEParams::default());
     let gcn_v = GcnVParams {
@@ -288,7 +409,7 @@ fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<
         convolutions: vec![v.convolutions[0]; arguments.layers],
         // Many steps for a small set; for a large one fewer, whose products are faster.
         fit: FitParams {
-            epochs: arguments.epochs,
+            epochs: arguments.epochs.unwrap_or(v.fit.epochs),
             batch: arguments.batch.unwrap_or((rows / 800).next_power_of_two().clamp(64, 256)),
             ..fit(v.fit.clone())
         },
@@ -310,10 +431,10 @@ fn params(arguments: &Arguments, rows: usize, graph_k: Option<usize>) -> Result<
     Ok(TrainParams { knn, gcn_v, gcn_e, k_rebuild })
 }
 
-fn print_tables(trained: &TrainedModel) {
+/// The losses of the epochs that matter.
+fn print_losses(networks: &[(&str, &Trained)]) {
     let mut lines = Vec::new();
-    for (name, network) in [("GCN-V", Some(&trained.gcn_v)), ("GCN-E", trained.gcn_e.as_ref())] {
-        let Some(network) = network else { continue };
+    for (name, network) in networks {
         let last = network.history.len().saturating_sub(1);
         for (epoch, e) in network.history.iter().enumerate().filter(|(i, _)| *i == last || *i == network.best)
         {
@@ -326,6 +447,12 @@ fn print_tables(trained: &TrainedModel) {
     }
     table::print(&["loss", "training", "held-out identities"], &lines);
     println!();
+}
+
+fn print_tables(trained: &TrainedModel) {
+    let mut networks = vec![("GCN-V", &trained.gcn_v)];
+    networks.extend(trained.gcn_e.as_ref().map(|gcn_e| ("GCN-E", gcn_e)));
+    print_losses(&networks);
     let choices = trained.choices.iter().map(|c| {
         vec![
             (if c.rebuild { "rebuilt graph" } else { "graph as it is" }).to_owned(),
@@ -341,18 +468,20 @@ fn print_tables(trained: &TrainedModel) {
     );
 }
 
+/// Every epoch of a network.
+fn history(network: &Trained) -> Value {
+    let epochs = network.history.iter().map(|e| {
+        json!({
+            "training_loss": e.training_loss,
+            "validation_loss": e.validation_loss,
+            "validation_f": e.validation_f,
+            "seconds": e.seconds,
+        })
+    });
+    json!({ "best_epoch": network.best + 1, "epochs": epochs.collect::<Vec<_>>() })
+}
+
 fn as_json(arguments: &Arguments, trained: &TrainedModel, seconds: f64) -> Value {
-    let history = |network: &Trained| {
-        let epochs = network.history.iter().map(|e| {
-            json!({
-                "training_loss": e.training_loss,
-                "validation_loss": e.validation_loss,
-                "validation_f": e.validation_f,
-                "seconds": e.seconds,
-            })
-        });
-        json!({ "best_epoch": network.best + 1, "epochs": epochs.collect::<Vec<_>>() })
-    };
     let config = &trained.model.config;
     json!({
         "model": arguments.output,

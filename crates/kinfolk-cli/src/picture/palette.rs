@@ -1,6 +1,7 @@
 //! One colour for each method, the same in every chart.
 //!
-//! From Okabe and Ito, "Color Universal Design" (2008): they can be told apart whatever colours an eye confuses.
+//! From Okabe and Ito, "Color Universal Design" (2008), their yellow darkened for a white ground: they can be told apart
+//! whatever colours an eye confuses.
 
 pub const U_NUM: &str = "#8c8c8c";
 /// The density tree, too: u_weight is its confidence.
@@ -20,6 +21,8 @@ pub fn of_method(name: &str) -> (&'static str, bool) {
         "gcn-v" => (GCN_V, false),
         // Where GCN-E is asked about few rows its line covers that of GCN-V; both are to be seen.
         "gcn-ve" => (GCN_VE, true),
+        "lgcn" => ("#a39500", false),
+        "ltc" => ("#a39500", true),
         "kin" => ("#000000", false),
         "infomap" => ("#009e73", false),
         "hdbscan" => ("#56b4e9", false),

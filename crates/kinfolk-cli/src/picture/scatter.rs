@@ -30,7 +30,7 @@ pub struct Scatter {
     pub axis: String,
     pub dots: Vec<Dot>,
     /// Dots that a line joins, by their numbers.
-    pub joined: Vec<usize>,
+    pub joined: Vec<Vec<usize>>,
 }
 
 /// What is taken already: left, top, right, bottom.
@@ -77,7 +77,8 @@ fn draw_one(svg: &mut String, chart: &Scatter, left: f64) {
     }
     text(svg, left + WIDTH / 2.0, bottom + 42.0, "middle", &chart.axis);
     let places: Vec<(f64, f64)> = chart.dots.iter().map(|dot| (x(dot.x), y(dot.y))).collect();
-    if let [first, others @ ..] = &chart.joined[..] {
+    for line in &chart.joined {
+        let [first, others @ ..] = &line[..] else { continue };
         let (x, y) = places[*first];
         let mut path = format!("M{x:.1} {y:.1}");
         others.iter().for_each(|&i| path += &format!("L{:.1} {:.1}", places[i].0, places[i].1));

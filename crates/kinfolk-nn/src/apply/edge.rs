@@ -6,30 +6,17 @@
 //!
 //! Only the round(rho N) most confident vertices use it. Their candidates are the neighbours of higher confidence, which
 //! are among them too: what is more confident than one of the most confident is one itself. Or, to see what the
-//! candidate set is worth (M = -1 in Section 4.3.2), all neighbours. Four ideas make it cheap:
-//!
-//! - [X, A^X] W = X W_1 + A^ (X W_2): one product with [W_1 W_2], and the aggregation runs over as few columns
-//!   as the layer has outputs.
-//! - In the first layer X W_1 = f_j W_1 - f_i W_1, and, since rows of A^ sum to one, A^ (X W_2) = A^ (f W_2) -
-//!   f_i W_2: f W_1 and f W_2 are computed once for each vertex and not for each pair.
-//! - The rows of many subgraphs are stacked for one tall product, and aggregated each within its own.
-//! - Batches run in parallel; where they begin depends on the sizes of the candidate sets alone.
+//! candidate set is worth (M = -1 in Section 4.3.2), all neighbours. `subgraphs.rs` says why it is cheap. Batches run in
+//! parallel; where they begin depends on the sizes of the candidate sets alone.
 //!
 //! Cost, with R = the sum of |S| over the vertices that use it: 4 R (512 x 512 + 512 x 256 + 256 x 256) operations
 //! with the published widths, 4 rho N D 512 for the first layer. Memory: 8 rho N 512 bytes for that (8 N 512
 //! when all neighbours are candidates).
 
-use super::dense::{Head, relu};
-use crate::product::{Matrix, Right, multiply};
-use crate::{GraphNetwork, Linear};
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates, weighted_sum};
+use super::subgraphs::{BATCH, Buffers, Centre, NONE, Prepared, SubGraphs, probability, side_by_side};
+use crate::GraphNetwork;
+use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates};
 use rayon::prelude::*;
-
-/// Rows at which a batch is full.
-const BATCH: usize = 512;
-
-/// Stands for "not in this candidate set".
-const OUTSIDE: u32 = u32::MAX;
 
 /// Which neighbours of a vertex are its candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,12 +103,12 @@ pub fn edge_connectivity(
     let (mut found, others) = most_confident(graph, confidence, asked);
     let batches = batches(&found.offsets);
     progress.begin("connectivity", found.vertices.len() as u64);
-    let weights: Vec<Vec<f32>> = network.convolutions.iter().map(side_by_side).collect();
+    let weights = side_by_side(network);
     let estimator = Estimator::new(network, &weights, features, adjacency, &found, &others);
     let values: Vec<Vec<f32>> = batches
         .par_iter()
         .map_init(
-            || Scratch { slots: vec![OUTSIDE; found.vertices.len() + others.len()], ..Scratch::default() },
+            || Scratch { slots: vec![NONE; found.vertices.len() + others.len()], ..Scratch::default() },
             |scratch, batch| {
                 let values = estimator.run(batch.clone(), scratch);
                 progress.advance(batch.len() as u64);
@@ -203,35 +190,23 @@ fn batches(offsets: &[usize]) -> Vec<std::ops::Range<usize>> {
     batches
 }
 
-/// [W_1 W_2], where the layer's weight is W_1 above W_2.
-fn side_by_side(layer: &Linear) -> Vec<f32> {
-    let (upper, lower) = layer.weight.split_at(layer.weight.len() / 2);
-    let rows = upper.chunks_exact(layer.outputs).zip(lower.chunks_exact(layer.outputs));
-    rows.flat_map(|(upper, lower)| upper.iter().chain(lower)).copied().collect()
-}
-
 struct Estimator<'a> {
-    network: &'a GraphNetwork,
     adjacency: &'a Adjacency,
     found: &'a Connectivity,
-    /// The place of each vertex among `found.vertices` and then the others that may be candidates, or [`OUTSIDE`].
+    /// The place of each vertex among `found.vertices` and then the others that may be candidates, or [`NONE`].
     rank: Vec<u32>,
-    /// f [W_1 W_2] of the first layer, for each of these.
-    first: Vec<f32>,
-    /// [W_1 W_2] of the other layers.
-    weights: Vec<Right<'a>>,
-    head: Head<'a>,
+    /// The network; its vertices are ranks.
+    prepared: Prepared<'a>,
+    outputs: usize,
 }
 
 /// What one thread reuses from batch to batch.
 #[derive(Default)]
 struct Scratch {
-    /// For each vertex, by rank, its place in the current candidate set.
+    /// For each vertex, by rank, its row in the stack if it is in the current candidate set.
     slots: Vec<u32>,
-    block: SubGraphs,
-    x: Vec<f32>,
-    product: Vec<f32>,
-    hidden: Vec<f32>,
+    graphs: SubGraphs,
+    buffers: Buffers,
 }
 
 impl<'a> Estimator<'a> {
@@ -244,148 +219,61 @@ impl<'a> Estimator<'a> {
         others: &[u32],
     ) -> Self {
         let known = [&found.vertices[..], others].concat();
-        let mut rank = vec![OUTSIDE; features.len()];
+        let mut rank = vec![NONE; features.len()];
         for (v, &i) in known.iter().enumerate() {
             rank[i as usize] = v as u32;
         }
-        let columns = 2 * network.convolutions[0].outputs;
-        let prepare =
-            |(layer, weight): (&Linear, &'a Vec<f32>)| Right::new(Matrix::new(weight, 2 * layer.outputs));
-        let mut weights = network.convolutions.iter().zip(weights).map(prepare);
-        let weight = weights.next().expect("a network has a convolution");
-        let mut first = vec![0.0; known.len() * columns];
-        first.par_chunks_mut(BATCH * columns).zip(known.par_chunks(BATCH)).for_each(|(out, rows)| {
-            let x: Vec<f32> = rows.iter().flat_map(|&i| features.row(i as usize)).copied().collect();
-            multiply(Matrix::new(&x, features.dim()), &weight, out);
-        });
-        let weights = weights.collect();
-        Estimator { network, adjacency, found, rank, first, weights, head: Head::new(network) }
-    }
-
-    /// relu(f_j W_1 - f_i W_1 + A^ (f W_2) - f_i W_2 + b) for the candidates j of each of `vertices`.
-    fn first_layer(&self, vertices: impl Iterator<Item = usize>, block: &SubGraphs, out: &mut Vec<f32>) {
-        let layer = &self.network.convolutions[0];
-        let width = layer.outputs;
-        out.resize(block.rows() * width, 0.0);
-        let mut rows = out.chunks_exact_mut(width).enumerate();
-        let product = |rank: usize| &self.first[rank * 2 * width..][..2 * width];
-        let mut own = vec![0.0; width];
-        for v in vertices {
-            let (first, second) = product(v).split_at(width);
-            for (((own, first), second), bias) in own.iter_mut().zip(first).zip(second).zip(&layer.bias) {
-                *own = bias - first - second;
-            }
-            for (&j, (row, out)) in self.found.candidates[self.found.range(v)].iter().zip(&mut rows) {
-                let range = block.offsets[row]..block.offsets[row + 1];
-                let (ranks, values) = (&block.ranks[range.clone()], &block.values[range]);
-                weighted_sum(ranks, values, &self.first[width..], 2 * width, out);
-                let first = product(self.rank[j as usize] as usize);
-                for ((out, first), own) in out.iter_mut().zip(first).zip(&own) {
-                    *out += first + own;
-                }
-                relu(out);
-            }
-        }
+        let row = |v: usize| features.row(known[v] as usize);
+        let prepared = Prepared::new(network, weights, features.dim(), known.len(), row);
+        Estimator { adjacency, found, rank, prepared, outputs: network.output.outputs }
     }
 
     /// The connectivities of a batch of vertices, in the order of their candidates.
     fn run(&self, batch: std::ops::Range<usize>, scratch: &mut Scratch) -> Vec<f32> {
         let found = self.found;
         let chosen = batch.clone().filter(|&v| found.range(v).len() > 1);
-        scratch.block.gather(self, chosen.clone(), &mut scratch.slots);
-        self.first_layer(chosen, &scratch.block, &mut scratch.x);
-        for (layer, weight) in self.network.convolutions[1..].iter().zip(&self.weights) {
-            let rows = scratch.block.rows();
-            scratch.product.resize(rows * 2 * layer.outputs, 0.0);
-            multiply(Matrix::new(&scratch.x, layer.inputs / 2), weight, &mut scratch.product);
-            scratch.block.aggregate(layer, &scratch.product, &mut scratch.x);
-        }
+        self.gather(chosen, scratch);
+        self.prepared.embed(&scratch.graphs, None, &mut scratch.buffers);
         let mut outputs = Vec::new();
-        self.head.apply(&scratch.x, &mut scratch.hidden, &mut outputs);
-        let outputs = &mut outputs.chunks_exact(self.network.output.outputs);
+        self.prepared.outputs(&mut scratch.buffers, &mut outputs);
+        let outputs = &mut outputs.chunks_exact(self.outputs);
 
         let mut values = Vec::with_capacity(found.offsets[batch.end] - found.offsets[batch.start]);
         for v in batch {
             match found.range(v).len() {
                 1 => values.push(1.0),
-                count => values.extend(outputs.take(count).map(connectivity)),
+                count => values.extend(outputs.take(count).map(probability)),
             }
         }
         values
     }
-}
-
-/// The connectivity that the outputs of a row stand for.
-fn connectivity(outputs: &[f32]) -> f32 {
-    match *outputs {
-        [different, same] => 1.0 / (1.0 + (different - same).exp()),
-        [value, ..] => value,
-        [] => f32::NAN,
-    }
-}
-
-/// The adjacencies of several subgraphs as one block-diagonal matrix of compressed sparse rows.
-#[derive(Default)]
-struct SubGraphs {
-    offsets: Vec<usize>,
-    columns: Vec<u32>,
-    /// Of the vertices that the columns are.
-    ranks: Vec<u32>,
-    values: Vec<f32>,
-}
-
-impl SubGraphs {
-    fn rows(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
-    }
 
     /// The sub-matrices over the candidates of each of `vertices`, rows divided by their sums.
-    fn gather(&mut self, of: &Estimator, vertices: impl Iterator<Item = usize>, slots: &mut [u32]) {
-        self.offsets.clear();
-        self.offsets.push(0);
-        self.columns.clear();
-        self.ranks.clear();
-        self.values.clear();
+    fn gather(&self, vertices: impl Iterator<Item = usize>, scratch: &mut Scratch) {
+        let Scratch { slots, graphs, .. } = scratch;
+        graphs.clear();
         for v in vertices {
-            let set = &of.found.candidates[of.found.range(v)];
-            let start = self.rows() as u32;
-            let rank = |j: u32| of.rank[j as usize];
+            let set = &self.found.candidates[self.found.range(v)];
+            let start = graphs.rows() as u32;
+            let rank = |j: u32| self.rank[j as usize];
             for (slot, &j) in (start..).zip(set) {
                 slots[rank(j) as usize] = slot;
+                graphs.vertices.push(rank(j));
             }
             for &j in set {
-                let (columns, values) = of.adjacency.row(j as usize);
-                let begin = self.values.len();
+                let (columns, values) = self.adjacency.row(j as usize);
                 for (&k, &value) in columns.iter().zip(values) {
-                    let slot = slots.get(rank(k) as usize).copied().unwrap_or(OUTSIDE);
-                    if slot != OUTSIDE {
-                        self.columns.push(slot);
-                        self.ranks.push(rank(k));
-                        self.values.push(value);
+                    let slot = slots.get(rank(k) as usize).copied().unwrap_or(NONE);
+                    if slot != NONE {
+                        graphs.columns.push(slot);
+                        graphs.values.push(value);
                     }
                 }
-                // Never zero: a vertex is its own neighbour.
-                let sum: f32 = self.values[begin..].iter().sum();
-                self.values[begin..].iter_mut().for_each(|value| *value /= sum);
-                self.offsets.push(self.values.len());
+                // Never without entries: a vertex is its own neighbour.
+                graphs.end_row();
             }
-            set.iter().for_each(|&j| slots[rank(j) as usize] = OUTSIDE);
-        }
-    }
-
-    /// `out` = relu(Y + A^ Z + b), where each row of `product` is a row of Y and then one of Z.
-    fn aggregate(&self, layer: &Linear, product: &[f32], out: &mut Vec<f32>) {
-        let width = layer.outputs;
-        out.resize(self.rows() * width, 0.0);
-        for (row, out) in out.chunks_exact_mut(width).enumerate() {
-            let range = self.offsets[row]..self.offsets[row + 1];
-            let (columns, values) = (&self.columns[range.clone()], &self.values[range]);
-            weighted_sum(columns, values, &product[width..], 2 * width, out);
-            let own = &product[row * 2 * width..][..width];
-            for ((out, own), bias) in out.iter_mut().zip(own).zip(&layer.bias) {
-                *out += own + bias;
-            }
-            relu(out);
+            graphs.end_graph(Centre::Vertex(v as u32));
+            set.iter().for_each(|&j| slots[rank(j) as usize] = NONE);
         }
     }
 }

@@ -2,13 +2,22 @@
 
 mod dense;
 mod edge;
+mod lgcn;
 mod links;
+pub(crate) mod ltc;
+pub(crate) mod pivots;
+mod proposals;
+pub(crate) mod subgraphs;
 #[cfg(test)]
 mod tests;
 mod vertex;
 
 pub use edge::{Among, Asked, Connectivity, edge_connectivity};
+pub use lgcn::{LgcnParams, LinkProbabilities, lgcn, link_probabilities, propagate};
 pub use links::connected_candidates;
+pub use ltc::{LtcParams, de_overlapped, ltc, proposal_scores};
+pub use pivots::PivotShape;
+pub use proposals::{ProposalParams, ProposalSetting, Proposals, proposals};
 pub use vertex::{VertexEstimate, vertex_confidence};
 
 use crate::{Model, ModelConfig};

@@ -16,6 +16,7 @@ use super::sparse::Operator;
 use crate::GraphNetwork;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use kinfolk::{Error, Progress, Result};
+use std::ops::Range;
 use std::time::Instant;
 
 /// A network and how it came to be.
@@ -79,6 +80,8 @@ pub(super) struct Batch {
     pub(super) joined: Vec<f32>,
     /// A~ of these rows; without it there can be only one convolution.
     pub(super) operator: Option<Operator>,
+    /// The rows of each graph, if there is one output for each graph and not for each row.
+    pub(super) pooled: Option<Vec<Range<usize>>>,
     /// The rows whose output counts; all when `None`.
     pub(super) counted: Option<Vec<u32>>,
     /// What those outputs should be.
@@ -206,7 +209,7 @@ impl<E: Examples> Fitting<'_, E> {
         let rows = batch.joined.len() / columns;
         let joined =
             Tensor::from_data(TensorData::new(batch.joined, [rows, columns]), self.device).autodiff();
-        let mut outputs = network.forward(joined, batch.operator.as_ref());
+        let mut outputs = network.forward(joined, batch.operator.as_ref(), batch.pooled.as_deref());
         if let Some(counted) = batch.counted {
             let counted: Vec<i32> = counted.iter().map(|&row| row as i32).collect();
             let count = counted.len();

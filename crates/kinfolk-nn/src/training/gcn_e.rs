@@ -165,13 +165,11 @@ impl Examples for CandidateSets<'_> {
                 matrix.push_block_row(first, &set, columns, values);
             }
         }
-        let means = matrix.times(&rows, dim);
-        let pairs = rows.chunks_exact(dim).zip(means.chunks_exact(dim));
-        let mut joined = pairs.flat_map(|(own, mean)| own.iter().chain(mean).copied()).collect::<Vec<_>>();
+        let mut joined = matrix.joined(&rows, dim);
         if disturbed {
             disturb(&mut joined, dim, &self.params.fit, random);
         }
-        Batch { joined, operator: Some(Operator::new(matrix)), counted: None, targets }
+        Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: None, targets }
     }
 
     fn columns(&self) -> usize {

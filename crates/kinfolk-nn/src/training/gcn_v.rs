@@ -209,7 +209,7 @@ impl Examples for Vertices<'_> {
         if disturbed {
             disturb(&mut joined, self.embeddings.dim(), &self.params.fit, random);
         }
-        Batch { joined, operator, counted, targets }
+        Batch { joined, operator, pooled: None, counted, targets }
     }
 
     fn columns(&self) -> usize {

@@ -11,7 +11,8 @@ use super::random::{Purpose, Random};
 use super::sparse::Operator;
 use crate::{GraphNetwork, Linear};
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use std::ops::Range;
 
 /// x W + b. All parameters have two axes, so that one optimiser step fits them all.
 pub(super) struct Layer {
@@ -91,11 +92,17 @@ impl Network {
     }
 
     /// One row of outputs for each row of `joined`, which is [X, A~ X]: a constant, so that whoever knows it
-    /// need not compute it again. Convolutions after the first aggregate with `operator`.
+    /// need not compute it again. Convolutions after the first aggregate with `operator`. With `pooled`, the head has one row
+    /// for each of these graphs, the largest of each column over its rows.
     ///
     /// # Panics
     /// When there is more than one convolution and no operator.
-    pub(super) fn forward(&self, joined: Tensor<2>, operator: Option<&Operator>) -> Tensor<2> {
+    pub(super) fn forward(
+        &self,
+        joined: Tensor<2>,
+        operator: Option<&Operator>,
+        pooled: Option<&[Range<usize>]>,
+    ) -> Tensor<2> {
         let mut joined = joined;
         let last = self.convolutions.len() - 1;
         for (l, convolution) in self.convolutions.iter().enumerate() {
@@ -108,9 +115,29 @@ impl Network {
                 None => panic!("{} convolutions need the adjacency", last + 1),
             };
         }
+        if let Some(graphs) = pooled {
+            joined = largest(joined, graphs);
+        }
         let hidden = self.hidden.forward(joined, self.compute);
         self.output.forward(prelu(hidden, self.slopes.clone(), self.compute), self.compute)
     }
+}
+
+/// The largest of each column over the rows of each graph; of equal ones the first, which alone has the gradient.
+fn largest(x: Tensor<2>, graphs: &[Range<usize>]) -> Tensor<2> {
+    let (columns, device) = (x.dims()[1], x.device());
+    let rows = values(&x);
+    let mut from = Vec::with_capacity(graphs.len() * columns);
+    for graph in graphs {
+        for column in 0..columns {
+            let better = |best: usize, row: usize| {
+                if rows[row * columns + column] > rows[best * columns + column] { row } else { best }
+            };
+            from.push(graph.clone().fold(graph.start, better) as i32);
+        }
+    }
+    let from = TensorData::new(from, [graphs.len(), columns]);
+    x.gather(0, Tensor::<2, Int>::from_data(from, &device))
 }
 
 /// Weights before training, as in the published code: convolutions uniform in +-sqrt(6 / (inputs + outputs)) with

@@ -1,6 +1,7 @@
 //! What can be chosen about training.
 
 use super::compute::Compute;
+use super::division::Division;
 use kinfolk::{Embeddings, Error, Result};
 
 /// How the weights are fitted. The defaults are the published ones, but with mini-batches in place of 80,000 passes
@@ -105,4 +106,16 @@ pub(super) fn one_per_row(place: &str, what: &str, found: usize, embeddings: &Em
     }
     let what = format!("{what} (one per embedding)");
     Err(Error::Length { place: place.to_owned(), what, expected: embeddings.len(), found })
+}
+
+/// Refuses a division in which no identity is held out to choose by.
+pub(super) fn held_out(division: Division, params: &FitParams) -> Result<Division> {
+    if !division.validation.is_empty() {
+        return Ok(division);
+    }
+    Err(Error::Parameter {
+        name: "--validation",
+        expected: "a share of the identities that is at least one of them",
+        found: params.validation.to_string(),
+    })
 }

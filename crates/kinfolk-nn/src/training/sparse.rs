@@ -5,6 +5,7 @@
 //!
 //! Cost: 2 nnz D operations for each product; the transpose is built once, in O(nnz).
 
+use crate::apply::subgraphs::SubGraphs;
 use kinfolk::weighted_sum;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -46,6 +47,19 @@ impl Sparse {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
         Self { offsets, columns: Vec::with_capacity(entries), values: Vec::with_capacity(entries) }
+    }
+
+    /// The block-diagonal matrix of several small graphs.
+    pub(super) fn of(graphs: SubGraphs) -> Self {
+        let offsets = std::iter::once(0).chain(graphs.offsets).collect();
+        Self { offsets, columns: graphs.columns, values: graphs.values }
+    }
+
+    /// [X, A X], row after row, for rows X of `dim` columns.
+    pub(super) fn joined(&self, rows: &[f32], dim: usize) -> Vec<f32> {
+        let means = self.times(rows, dim);
+        let pairs = rows.chunks_exact(dim).zip(means.chunks_exact(dim));
+        pairs.flat_map(|(own, mean)| own.iter().chain(mean).copied()).collect()
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -96,7 +96,8 @@ fn the_network_does_what_the_paper_says() {
     for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
         let network = small(convolutions);
         let expected = obvious(&network, &a, &x);
-        let found = Network::load(&network, Compute::Cpu).forward(joined(&operator, &x), Some(&operator));
+        let found =
+            Network::load(&network, Compute::Cpu).forward(joined(&operator, &x), Some(&operator), None);
         for (expected, found) in expected.iter().zip(values(&found)) {
             assert!((expected - found as f64).abs() < 1e-5, "{convolutions:?}: {expected} {found}");
         }
@@ -123,7 +124,7 @@ fn gradients_are_slopes_of_the_loss() {
     for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
         let mut weights = small(convolutions);
         let mut network = Network::load(&weights, Compute::Cpu);
-        let outputs = network.forward(joined(&operator, &x), Some(&operator));
+        let outputs = network.forward(joined(&operator, &x), Some(&operator), None);
         let goals: Vec<f32> = (0..x.len()).map(|i| 0.3 * i as f32).collect();
         let goals = Tensor::from_data(TensorData::new(goals, [x.len(), 1]), &Device::flex()).autodiff();
         let mut gradients = (outputs - goals).powi_scalar(2).sum().backward();
@@ -545,7 +546,8 @@ fn steps_are_those_of_pytorch() {
             let joined = floats("joined");
             let columns = joined.len() / targets.len();
             let joined = TensorData::new(joined, [targets.len(), columns]);
-            let outputs = network.forward(Tensor::from_data(joined, &device).autodiff(), Some(&operator));
+            let outputs =
+                network.forward(Tensor::from_data(joined, &device).autodiff(), Some(&operator), None);
             let (mean, sum) = loss.of(outputs, &targets, true, &device);
             if step == "step1" {
                 assert!((sum / targets.len() as f64 - arrays["loss"][0]).abs() < 1e-5, "{name}");

@@ -13,6 +13,7 @@ use super::division::divide;
 use super::fit::{Course, FitState, Trained};
 use super::gcn_e::fit_gcn_e;
 use super::gcn_v::fit_gcn_v;
+use super::params::held_out;
 use super::unfinished::{Conditions, Unfinished};
 use super::{GcnEParams, GcnVParams};
 use crate::apply::{mixed_confidence, rebuilt_features};
@@ -22,7 +23,7 @@ use crate::{
 };
 use kinfolk::metrics::Judge;
 use kinfolk::{
-    Adjacency, DEFAULT_RADIUS, Embeddings, Error, KnnGraph, KnnParams, Links, Progress, Result, knn_graph,
+    Adjacency, DEFAULT_RADIUS, Embeddings, KnnGraph, KnnParams, Links, Progress, Result, knn_graph,
     nearest_candidates, u_weight,
 };
 
@@ -108,14 +109,7 @@ pub fn train(
         gcn_e.validate()?;
     }
     super::params::one_per_row("labels", "labels", labels.len(), embeddings)?;
-    let held_out = divide(labels, &params.gcn_v.fit).validation;
-    if held_out.is_empty() {
-        return Err(Error::Parameter {
-            name: "--validation",
-            expected: "a share of the identities that is at least one of them",
-            found: params.gcn_v.fit.validation.to_string(),
-        });
-    }
+    let held_out = held_out(divide(labels, &params.gcn_v.fit), &params.gcn_v.fit)?.validation;
     let found;
     let graph = match graph {
         Some(graph) => graph,

@@ -1,17 +1,23 @@
 //! Disjoint sets of rows.
 
 /// Sets that can be joined; each is named by its smallest member.
+///
+/// ```
+/// let mut sets = kinfolk::Forest::new(4);
+/// assert!(sets.join(3, 1));
+/// assert_eq!(sets.names(), [0, 1, 2, 1]);
+/// ```
 #[derive(Debug, Clone)]
-pub(crate) struct Forest(Vec<u32>);
+pub struct Forest(Vec<u32>);
 
 impl Forest {
     /// `n` sets of one.
-    pub(crate) fn new(n: usize) -> Self {
+    pub fn new(n: usize) -> Self {
         Forest((0..n as u32).collect())
     }
 
     /// The smallest member of the set of `i`.
-    pub(crate) fn find(&mut self, i: u32) -> u32 {
+    pub fn find(&mut self, i: u32) -> u32 {
         let parents = &mut self.0;
         let mut i = i as usize;
         // Every other step skips one: the path is half as long next time.
@@ -23,14 +29,14 @@ impl Forest {
     }
 
     /// Joins the sets of `a` and `b`; false if they were one already.
-    pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
+    pub fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.0[a.max(b) as usize] = a.min(b);
         a != b
     }
 
     /// The name of every row's set.
-    pub(crate) fn names(mut self) -> Vec<u32> {
+    pub fn names(mut self) -> Vec<u32> {
         (0..self.0.len() as u32).map(|i| self.find(i)).collect()
     }
 }

@@ -1,0 +1,299 @@
+//! LTC: clusters chosen from overlapping proposals (Yang et al., "Learning to cluster faces on an affinity graph", CVPR 2019).
+//!
+//! Proposals are made at several thresholds (`proposals.rs`). GCN-D estimates of each its IoU with the identity that most of its
+//! rows have. Of those that it finds neither good nor hopeless GCN-S says which rows are outliers, seen from a few of its rows
+//! as seeds; the answer with the most rows is a proposal too. Then proposals take their rows, the best first (de-overlapping by
+//! non-maximum suppression), and rows of no proposal stay alone.
+//!
+//! Both networks are the graph convolutions that the others have, GCN-D with the maximum over the rows before its head. What differs from
+//! the published ones: rows are seen from the mean of the proposal (GCN-D) or from the seed (GCN-S), since where an identity
+//! lies says nothing of others; GCN-D has a column more, the share of a row's affinities that stay inside, without which nothing
+//! says that half of an identity is missing; outliers are not cut off for good, since GCN-D also scores what is left.
+//!
+//! Cost: with R = the sum of all proposals' sizes, up to N for each setting and level, 4 R 512 x 64 operations with the
+//! published widths, and the proposals. Memory: R, and 8 N 512 bytes for the first layer.
+
+use super::proposals::{ProposalParams, Proposals, proposals};
+use super::subgraphs::{BATCH, Buffers, Centre, NONE, Prepared, SubGraphs, probability, side_by_side};
+use crate::GraphNetwork;
+use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, number_by_size};
+use rayon::prelude::*;
+
+/// Rows of a proposal that are seeds, one after the other.
+const SEEDS: usize = 4;
+
+/// Parameters of [`ltc`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct LtcParams {
+    /// How proposals are made; as the networks were trained with.
+    pub proposals: ProposalParams,
+    /// Proposals of less estimated IoU take no rows. Default 0.
+    pub least: f32,
+    /// GCN-S is asked about proposals whose estimated IoU is at least the first and at most the second; `None` leaves it out.
+    /// Default 0.3 and 0.7.
+    pub segment: Option<[f32; 2]>,
+}
+
+impl Default for LtcParams {
+    fn default() -> Self {
+        LtcParams { proposals: ProposalParams::default(), least: 0.0, segment: Some([0.3, 0.7]) }
+    }
+}
+
+impl LtcParams {
+    /// Refuses what cannot be.
+    pub fn check(&self) -> Result<()> {
+        self.proposals.check()?;
+        let wrong = |name, expected, found: String| Err(Error::Parameter { name, expected, found });
+        if !(0.0..=1.0).contains(&self.least) {
+            return wrong("--least", "an IoU from 0 to 1", self.least.to_string());
+        }
+        match self.segment {
+            Some([from, to]) if !(0.0 <= from && from <= to && to <= 1.0) => {
+                wrong("--segment", "IoUs from 0 to 1, the smaller first", format!("{from} to {to}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Clusters embeddings by LTC. Labels are 0.. by descending size.
+///
+/// Use it to see what choosing among whole clusters is worth beside choosing links.
+pub fn ltc(
+    embeddings: &Embeddings,
+    graph: &KnnGraph,
+    [gcn_d, gcn_s]: [&GraphNetwork; 2],
+    params: &LtcParams,
+    progress: &dyn Progress,
+) -> Result<Vec<i64>> {
+    params.check()?;
+    let adjacency = Adjacency::from_knn(graph, 0.0)?;
+    let mut pool = proposals(embeddings, graph, &params.proposals, progress)?;
+    let mut scores = proposal_scores(gcn_d, embeddings, &adjacency, &pool, progress)?;
+    if let Some(range) = params.segment {
+        let smallest = params.proposals.min_size;
+        let left = segmented(gcn_s, embeddings, &adjacency, &pool, &scores, range, smallest, progress)?;
+        scores.extend(proposal_scores(gcn_d, embeddings, &adjacency, &left, progress)?);
+        left.iter().for_each(|members| pool.push(members));
+    }
+    Ok(de_overlapped(embeddings.len(), &pool, &scores, params.least))
+}
+
+fn check(name: &str, network: &GraphNetwork, embeddings: &Embeddings, adjacency: &Adjacency) -> Result<()> {
+    let length = |what: &str, expected, found| match expected == found {
+        true => Ok(()),
+        false => Err(Error::Length { place: name.to_owned(), what: what.to_owned(), expected, found }),
+    };
+    length("columns of features, and one more", network.inputs(), embeddings.dim() + 1)?;
+    length("vertices of the adjacency (one per embedding)", embeddings.len(), adjacency.len())
+}
+
+/// What one thread reuses from stack to stack.
+pub(crate) struct ProposalScratch {
+    /// For each vertex its row in the stack if it is in the current proposal, or [`NONE`].
+    slots: Vec<u32>,
+}
+
+impl ProposalScratch {
+    pub(crate) fn new(n: usize) -> Self {
+        ProposalScratch { slots: vec![NONE; n] }
+    }
+}
+
+/// Appends the graph of a proposal: A~ between its rows, divided by the sums of what is left. Seen from a seed, the last column of X
+/// marks it; seen from the mean, it is the share of A~ that is left.
+pub(crate) fn push_proposal(
+    adjacency: &Adjacency,
+    members: &[u32],
+    centre: Centre,
+    scratch: &mut ProposalScratch,
+    graphs: &mut SubGraphs,
+) {
+    let slots = &mut scratch.slots;
+    for (slot, &i) in (graphs.rows() as u32..).zip(members) {
+        slots[i as usize] = slot;
+    }
+    graphs.vertices.extend_from_slice(members);
+    for &i in members {
+        let (columns, values) = adjacency.row(i as usize);
+        let mut inside = 0.0;
+        for (&j, &value) in columns.iter().zip(values).filter(|(j, _)| slots[**j as usize] != NONE) {
+            graphs.columns.push(slots[j as usize]);
+            graphs.values.push(value);
+            inside += value;
+        }
+        graphs.extra.push(match centre {
+            Centre::Vertex(seed) => f32::from(i == seed),
+            Centre::Mean => inside,
+        });
+        // Never without entries: a vertex is its own neighbour.
+        graphs.end_row();
+    }
+    graphs.end_graph(centre);
+    members.iter().for_each(|&i| slots[i as usize] = NONE);
+}
+
+/// The largest of each column over the rows of each graph; `rows` have `width` columns.
+pub(crate) fn pool(
+    graphs: impl Iterator<Item = std::ops::Range<usize>>,
+    rows: &[f32],
+    width: usize,
+) -> Vec<f32> {
+    let mut pooled = Vec::new();
+    for graph in graphs {
+        let start = pooled.len();
+        pooled.extend_from_slice(&rows[graph.start * width..][..width]);
+        for row in rows[graph.start * width..graph.end * width].chunks_exact(width).skip(1) {
+            pooled[start..].iter_mut().zip(row).for_each(|(most, &x)| *most = x.max(*most));
+        }
+    }
+    pooled
+}
+
+/// Consecutive items whose sizes together make about [`BATCH`] rows.
+fn batches(sizes: impl Iterator<Item = usize>) -> Vec<std::ops::Range<usize>> {
+    let (mut batches, mut first, mut rows, mut end) = (Vec::new(), 0, 0, 0);
+    for size in sizes {
+        end += 1;
+        rows += size;
+        if rows >= BATCH {
+            batches.push(first..end);
+            (first, rows) = (end, 0);
+        }
+    }
+    batches.push(first..end);
+    batches
+}
+
+/// The IoU of each proposal with the identity that most of its rows have, by GCN-D.
+pub fn proposal_scores(
+    network: &GraphNetwork,
+    embeddings: &Embeddings,
+    adjacency: &Adjacency,
+    proposals: &Proposals,
+    progress: &dyn Progress,
+) -> Result<Vec<f32>> {
+    check("GCN-D", network, embeddings, adjacency)?;
+    progress.begin("detect", proposals.len() as u64);
+    let weights = side_by_side(network);
+    let (n, dim) = (embeddings.len(), embeddings.dim());
+    let prepared = Prepared::new(network, &weights, dim, n, |i| embeddings.row(i));
+    let scores: Vec<Vec<f32>> = batches(proposals.iter().map(<[u32]>::len))
+        .into_par_iter()
+        .map_init(
+            || (ProposalScratch::new(n), SubGraphs::default(), Buffers::default()),
+            |(scratch, graphs, buffers), batch| {
+                graphs.clear();
+                for at in batch.clone() {
+                    push_proposal(adjacency, proposals.members(at), Centre::Mean, scratch, graphs);
+                }
+                prepared.embed(graphs, None, buffers);
+                buffers.x = pool(graphs.graphs(), &buffers.x, network.width());
+                let mut outputs = Vec::new();
+                prepared.outputs(buffers, &mut outputs);
+                progress.advance(batch.len() as u64);
+                outputs.chunks_exact(network.output.outputs).map(probability).collect()
+            },
+        )
+        .collect();
+    let scores = scores.concat();
+    match scores.iter().position(|score| !score.is_finite()) {
+        Some(row) => {
+            let (place, found) = ("proposals by GCN-D".to_owned(), scores[row].into());
+            Err(Error::NotFinite { place, row, column: 0, found })
+        }
+        None => Ok(scores),
+    }
+}
+
+/// What GCN-S leaves of the proposals whose scores are in `range`: of the answers from several seeds the one with the most
+/// rows, if these are fewer than before and at least `smallest`.
+#[expect(clippy::too_many_arguments, reason = "what it works on, and what of it")]
+pub(crate) fn segmented(
+    network: &GraphNetwork,
+    embeddings: &Embeddings,
+    adjacency: &Adjacency,
+    proposals: &Proposals,
+    scores: &[f32],
+    range: [f32; 2],
+    smallest: usize,
+    progress: &dyn Progress,
+) -> Result<Proposals> {
+    check("GCN-S", network, embeddings, adjacency)?;
+    let asked: Vec<usize> =
+        (0..proposals.len()).filter(|&at| (range[0]..=range[1]).contains(&scores[at])).collect();
+    progress.begin("segment", asked.len() as u64);
+    if asked.is_empty() {
+        return Ok(Proposals::default());
+    }
+    let weights = side_by_side(network);
+    let (n, dim) = (embeddings.len(), embeddings.dim());
+    let prepared = Prepared::new(network, &weights, dim, n, |i| embeddings.row(i));
+    let kept: Vec<Vec<Vec<u32>>> = batches(asked.iter().map(|&at| SEEDS * proposals.members(at).len()))
+        .into_par_iter()
+        .map_init(
+            || (ProposalScratch::new(n), SubGraphs::default(), Buffers::default()),
+            |(scratch, graphs, buffers), batch| {
+                graphs.clear();
+                for &at in &asked[batch.clone()] {
+                    let members = proposals.members(at);
+                    for seed in seeds(members) {
+                        push_proposal(adjacency, members, Centre::Vertex(seed), scratch, graphs);
+                    }
+                }
+                prepared.embed(graphs, None, buffers);
+                let mut outputs = Vec::new();
+                prepared.outputs(buffers, &mut outputs);
+                let mut answers = outputs.chunks_exact(network.output.outputs).map(probability);
+                let mut kept = Vec::with_capacity(batch.len());
+                for &at in &asked[batch.clone()] {
+                    let members = proposals.members(at);
+                    let mut most: Vec<u32> = Vec::new();
+                    for _ in seeds(members) {
+                        let left = members.iter().zip(&mut answers).filter(|(_, answer)| *answer > 0.5);
+                        let left: Vec<u32> = left.map(|(&i, _)| i).collect();
+                        if left.len() > most.len() {
+                            most = left;
+                        }
+                    }
+                    kept.push(most);
+                }
+                progress.advance(batch.len() as u64);
+                kept
+            },
+        )
+        .collect();
+    let mut left = Proposals::default();
+    for (members, &at) in kept.iter().flatten().zip(&asked) {
+        if members.len() >= smallest && members.len() < proposals.members(at).len() {
+            left.push(members);
+        }
+    }
+    Ok(left)
+}
+
+/// Rows of a proposal to look from. Published are random ones; evenly spaced ones, of rows that are in no order, are as good.
+fn seeds(members: &[u32]) -> impl Iterator<Item = u32> {
+    let count = SEEDS.min(members.len());
+    (0..count).map(move |at| members[(2 * at + 1) * members.len() / (2 * count)])
+}
+
+/// Lets proposals take their rows, the best first, of equal ones the larger, then the earlier; rows that nobody takes stay alone.
+pub fn de_overlapped(n: usize, proposals: &Proposals, scores: &[f32], least: f32) -> Vec<i64> {
+    let mut order: Vec<usize> = (0..proposals.len()).filter(|&at| scores[at] >= least).collect();
+    let size = |at: usize| proposals.members(at).len();
+    order.par_sort_unstable_by(|&a, &b| {
+        scores[b].total_cmp(&scores[a]).then(size(b).cmp(&size(a))).then(a.cmp(&b))
+    });
+    // Names of proposals come after those of rows.
+    let mut names: Vec<i64> = (0..n as i64).collect();
+    for at in order {
+        for &i in proposals.members(at) {
+            if names[i as usize] < n as i64 {
+                names[i as usize] = (n + at) as i64;
+            }
+        }
+    }
+    number_by_size(&names)
+}

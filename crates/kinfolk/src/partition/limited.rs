@@ -1,0 +1,97 @@
+//! Connected components of limited size: what parts a graph whose threshold nobody knows.
+//!
+//! What hangs together is a component, unless it has too many vertices. Then the least weight is raised, for these vertices
+//! only, by a share of what is left to 1, and so on until all components are small enough. Consensus-driven propagation
+//! (Zhan et al., 2018), the super-vertices of LTC (Yang et al., 2019) and the pseudo-label propagation of L-GCN (Wang et al.,
+//! 2019) are this, on edges with different weights.
+//!
+//! After the last round components that are still too large, as many copies of one row are, stay as they are; the published
+//! programs then make one of all of them, or never end.
+//!
+//! Cost: O(N) for each round and O(1) for each edge within components that are too large; rounds end with the last of these.
+
+use super::Forest;
+use crate::{Error, Progress, Result};
+
+/// How large a component may be, and how it is parted if it is larger.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SizeLimit {
+    /// The most vertices of a component.
+    pub max_size: usize,
+    /// How much of what is left to 1 the least weight is raised in each round.
+    pub step: f32,
+    /// The most rounds.
+    pub rounds: usize,
+}
+
+impl Default for SizeLimit {
+    fn default() -> Self {
+        SizeLimit { max_size: 300, step: 0.05, rounds: 100 }
+    }
+}
+
+impl SizeLimit {
+    /// Refuses what cannot be.
+    pub fn check(&self) -> Result<()> {
+        for (name, value) in [("--max-size", self.max_size), ("--rounds", self.rounds)] {
+            if value == 0 {
+                return Err(Error::Parameter { name, expected: "at least 1", found: "0".to_owned() });
+            }
+        }
+        if !(self.step > 0.0 && self.step <= 1.0) {
+            let expected = "a share above 0, at most 1";
+            return Err(Error::Parameter { name: "--step", expected, found: self.step.to_string() });
+        }
+        Ok(())
+    }
+}
+
+/// The components of `n` vertices along `edges`, each named by its smallest vertex.
+///
+/// Which end lists an edge, and whether both do, makes no difference. Weights are at most 1.
+///
+/// ```
+/// use kinfolk::{SizeLimit, limited_components};
+/// // A chain of four is one too many: it breaks where it is weakest.
+/// let edges = vec![(0, 1, 0.9), (1, 2, 0.5), (2, 3, 0.8)];
+/// let limit = SizeLimit { max_size: 3, ..SizeLimit::default() };
+/// assert_eq!(limited_components(4, edges, &limit, &())?, [0, 0, 2, 2]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub fn limited_components(
+    n: usize,
+    mut edges: Vec<(u32, u32, f32)>,
+    limit: &SizeLimit,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
+    limit.check()?;
+    let mut least = edges.iter().map(|edge| f64::from(edge.2)).fold(1.0, f64::min);
+    progress.begin("rounds", limit.rounds as u64);
+    let mut names: Vec<u32> = (0..n as u32).collect();
+    let mut open: Vec<u32> = names.clone();
+    let mut is_open = vec![true; n];
+    let mut sizes = vec![0usize; n];
+    for _ in 0..=limit.rounds {
+        edges.retain(|&(i, _, weight)| is_open[i as usize] && f64::from(weight) >= least);
+        let mut forest = Forest::new(n);
+        edges.iter().for_each(|&(i, j, _)| {
+            forest.join(i, j);
+        });
+        for &i in &open {
+            names[i as usize] = forest.find(i);
+            sizes[i as usize] = 0;
+        }
+        open.iter().for_each(|&i| sizes[names[i as usize] as usize] += 1);
+        open.retain(|&i| {
+            is_open[i as usize] = sizes[names[i as usize] as usize] > limit.max_size;
+            is_open[i as usize]
+        });
+        progress.advance(1);
+        progress.note(&format!("{} rows in too large clusters above {least:.3}", open.len()));
+        if open.is_empty() {
+            break;
+        }
+        least += (1.0 - least) * f64::from(limit.step);
+    }
+    Ok(names)
+}
