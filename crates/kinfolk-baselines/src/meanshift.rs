@@ -107,7 +107,7 @@ pub fn meanshift(
         return check::refuse("--bandwidth", expected, bandwidth);
     }
     progress.begin("labels", 1);
-    let nearest = Centroids::new(centres, rows.dim).nearest(rows);
+    let nearest = Centroids::new(centres, rows.dim).nearest(rows, progress);
     progress.advance(1);
     let farthest = f64::from(bandwidth) * f64::from(bandwidth);
     let noise: Vec<bool> = nearest
@@ -192,6 +192,7 @@ fn climb(
             if moving.is_empty() {
                 break;
             }
+            progress.tick();
             let means = means(rows, &centres, bandwidth, &mut buffer);
             let (mut still, mut moved) = (Vec::new(), Vec::new());
             for ((&seed, centre), (mean, within)) in

@@ -8,8 +8,8 @@
 use super::features::{FEATURES, Structure};
 use super::fit::{Examples, FitParams};
 use super::{Background, EdgeModel};
-use crate::KnnGraph;
 use crate::random::{Purpose, Stream};
+use crate::{KnnGraph, Progress};
 use rayon::prelude::*;
 
 /// Edges to learn from at most: more take time and memory and teach nothing new.
@@ -36,6 +36,7 @@ pub(crate) fn adapt(
     held_out: &[bool],
     epochs: usize,
     seed: u64,
+    progress: &dyn Progress,
 ) -> Adapted {
     let structure = Structure::of(graph, background);
     let rows = |held: bool| -> Vec<u32> {
@@ -46,14 +47,16 @@ pub(crate) fn adapt(
     let fit = |examples: &Examples, epochs: usize, judge: &mut dyn FnMut(&super::Network, f64)| {
         let mut network = start.network.clone();
         if examples.len() > 0 {
-            network.fit(examples, &FitParams { epochs, rate: 2e-3, decay: 1e-3, seed }, judge);
+            network.fit(examples, &FitParams { epochs, rate: 2e-3, decay: 1e-3, seed }, progress, judge);
         }
         EdgeModel { network }
     };
     let mut losses = vec![(learned.loss(&start.network), judging.loss(&start.network))];
     let mut judged = start.clone();
     let (mut best, mut least) = (0, losses[0].1);
+    progress.begin("training", 2 * epochs as u64);
     fit(&learned, epochs, &mut |network, loss| {
+        progress.advance(1);
         let held = judging.loss(network);
         losses.push((loss, held));
         if held < least {
@@ -68,6 +71,7 @@ pub(crate) fn adapt(
     // The whole cycle of the rate, ended where it was best, as for the model that was judged.
     if best > 0 {
         fit(&examples(&all), epochs, &mut |network, _| {
+            progress.advance(1);
             epoch += 1;
             if epoch == best {
                 model = EdgeModel { network: network.clone() };
