@@ -86,7 +86,9 @@ def main():
         ]
     print("| | wall s | CPU s | peak MB |\n|---|---:|---:|---:|")
     for name, costs in runs.items():
-        seconds, processor, peak = (statistics.median(cost[key] for cost in costs) for key in ("seconds", "cpu", "peak"))
+        seconds, processor, peak = (
+            statistics.median(cost[key] for cost in costs) for key in ("seconds", "cpu", "peak")
+        )
         print(f"| {name} | {seconds:.2f} | {processor:.2f} | {peak:.0f} |")
     print(f"\nimport kinfolk: median {1000 * statistics.median(imports):.0f} ms, best {1000 * min(imports):.0f} ms")
 

@@ -29,7 +29,7 @@ labels = HDBSCAN().fit_predict(X)
 from sklearn.cluster import DBSCAN
 labels = DBSCAN().fit_predict(X)
 """,
-    "`DBSCAN(metric=\"cosine\")`": """
+    '`DBSCAN(metric="cosine")`': """
 from sklearn.cluster import DBSCAN
 labels = DBSCAN(metric="cosine").fit_predict(X)
 """,

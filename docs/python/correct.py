@@ -44,7 +44,9 @@ for decision in found.doubts_[:200]:
     scores.append(metrics.evaluate(truth, clusters(parent, joined)))
 
 pairs, rows = [score.pairwise.f for score in scores], [score.bcubed.f for score in scores]
-print(f"pairwise F {pairs[0]:.3f} -> {pairs[-1]:.3f}, BCubed F {rows[0]:.3f} -> {rows[-1]:.3f} by {len(scores) - 1} answers")
+print(
+    f"pairwise F {pairs[0]:.3f} -> {pairs[-1]:.3f}, BCubed F {rows[0]:.3f} -> {rows[-1]:.3f} by {len(scores) - 1} answers"
+)
 figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axis.plot(pairs, label="pairwise F")
 axis.plot(rows, label="BCubed F")

@@ -22,6 +22,8 @@ for place, (name, labels) in enumerate({"as built in": without, "trained": with_
     print(f"{name}: pairwise F {pairs.f:.3f}, BCubed F {rows.f:.3f}")
     bars = axis.bar([place - 0.2, place + 0.2], [pairs.f, rows.f], width=0.36, color=["#4c72b0", "#dd8452"])
     axis.bar_label(bars, fmt="%.3f")
-axis.set(xticks=[0, 1], xticklabels=["as built in", "trained"], ylim=(0, 1), title="100 identities that were not learned")
+axis.set(
+    xticks=[0, 1], xticklabels=["as built in", "trained"], ylim=(0, 1), title="100 identities that were not learned"
+)
 axis.legend(axis.containers[0], ["pairwise F", "BCubed F"], loc="lower right")
 figure.savefig("train.svg")

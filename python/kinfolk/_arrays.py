@@ -13,6 +13,8 @@ def matrix(X: Any) -> np.ndarray:
     """Embeddings as a matrix of float16, float32 or float64, without a copy where they are one."""
     if hasattr(X, "tocsr"):
         raise TypeError("X: expected a dense matrix, found a sparse one; X.toarray() makes it dense")
+    if np.ma.is_masked(X):
+        raise ValueError("X: expected all values, found some masked")
     array = _array(X)
     if array.dtype.kind == "c":
         raise ValueError(f"X: Complex data not supported, found {array.dtype}")

@@ -12,7 +12,8 @@ import numpy as np
 
 from . import _kinfolk
 from ._arrays import graph as as_graph
-from ._arrays import labels, matrix
+from ._arrays import labels as as_labels
+from ._arrays import matrix
 from ._work import Manner, neighbours, seed
 from ._zero_rows import RowsWithDirection
 
@@ -96,6 +97,19 @@ class Kinfolk:
     True
     """
 
+    labels_: np.ndarray
+    parent_: np.ndarray
+    probabilities_: np.ndarray
+    confidence_: np.ndarray
+    ties_: dict[str, np.ndarray]
+    doubts_: np.ndarray
+    k_: int
+    tau_: float | None
+    least_probability_: float | None
+    model_: bytes
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
     # For versions of scikit-learn before 1.6.
     _estimator_type = "clusterer"
 
@@ -131,8 +145,8 @@ class Kinfolk:
 
     @property
     def predict(self) -> Any:
-        """``predict(X)`` clusters other rows, of other identities, with the model: that of ``fit(X, y)``, ``load`` or the
-        parameter ``model``. Without one there is no ``predict``.
+        """``predict(X)`` clusters other rows, of other identities, with the model: that of ``fit(X, y)`` or ``load``, or,
+        after ``fit(X)``, the parameter ``model``. Without one there is no ``predict``.
 
         Rows are grouped among themselves: the labels have nothing to do with ``labels_``, and those of a part of X are not
         a part of the labels of X.
@@ -142,6 +156,8 @@ class Kinfolk:
         return self._predict
 
     def _predict(self, X: Any) -> np.ndarray:
+        if not hasattr(self, "model_"):
+            raise _not_fitted("predict: expected fit or load before, found neither")
         self._check_names(_names(X))
         X = matrix(X)
         expected = getattr(self, "n_features_in_", X.shape[1])
@@ -149,14 +165,15 @@ class Kinfolk:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input"
             )
-        model = self.model_ if hasattr(self, "model_") else _read(self.model)
         number = seed(self.random_state)
         with Manner(self.n_jobs, self.verbose) as manner:
             try:
-                return self._cluster(X, None, model, number, manner)["labels"]
+                found = self._cluster(X, None, self.model_, number, manner)
             except _kinfolk.ZeroRow as zero:
                 others = RowsWithDirection(X, zero)
-                return others.restore(self._cluster(others.X, None, model, number, manner))["labels"]
+                found = others.restore(self._cluster(others.X, None, self.model_, number, manner))
+        labels: np.ndarray = found["labels"]
+        return labels
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model that ``fit(X, y)`` trained, as the command ``kinfolk train`` does (``.safetensors``)."""
@@ -190,7 +207,7 @@ class Kinfolk:
         X = matrix(X)
         graph = as_graph(graph)
         number = seed(self.random_state)
-        y = None if y is None else labels(y, "y", len(X))
+        y = None if y is None else as_labels(y, "y", len(X))
         model = None if self.model is None else _read(self.model)
         with Manner(self.n_jobs, self.verbose) as manner:
             try:
@@ -215,18 +232,18 @@ class Kinfolk:
     ) -> bytes | None:
         identities = len(np.unique(y))
         if identities < _FEWEST_IDENTITIES:
-            message = f"y: expected at least {_FEWEST_IDENTITIES} identities to learn from, found {identities}; y is ignored"
+            message = (
+                f"y: expected at least {_FEWEST_IDENTITIES} identities to learn from, found {identities}; y is ignored"
+            )
             warnings.warn(message, UserWarning, stacklevel=5)
             return model
         if model is not None:
             raise ValueError("model: expected None to train one, found one")
         return _kinfolk.train(X, y, graph, str(self.method), neighbours(self.k), number, manner)
 
-    def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, manner: Manner) -> Any:
+    def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, manner: Manner) -> dict[str, Any]:
         prefer = self.prefer if isinstance(self.prefer, str) else float(self.prefer)
-        return _kinfolk.cluster(
-            X, graph, str(self.method), prefer, neighbours(self.k), model, number, manner
-        )
+        return _kinfolk.cluster(X, graph, str(self.method), prefer, neighbours(self.k), model, number, manner)
 
     def _keep(self, found: dict[str, Any], model: bytes | None, X: np.ndarray, names: Any) -> None:
         self.labels_ = found["labels"]
@@ -283,7 +300,7 @@ class Kinfolk:
         return hasattr(self, "labels_") or hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags
+        from sklearn.utils import InputTags, Tags, TargetTags  # type: ignore[import-untyped]
 
         return Tags(estimator_type="clusterer", target_tags=TargetTags(required=False), input_tags=InputTags())
 
@@ -293,7 +310,9 @@ class Kinfolk:
         if not hasattr(self, "n_features_in_") or (fitted is None and names is None):
             return
         if fitted is None:
-            warnings.warn(f"X has feature names, but {name} was fitted without feature names", UserWarning, stacklevel=3)
+            warnings.warn(
+                f"X has feature names, but {name} was fitted without feature names", UserWarning, stacklevel=3
+            )
         elif names is None:
             message = f"X does not have valid feature names, but {name} was fitted with feature names"
             warnings.warn(message, UserWarning, stacklevel=3)
@@ -311,8 +330,7 @@ class Kinfolk:
 
 
 def _parameters(cls: type) -> dict[str, Any]:
-    signature = inspect.signature(cls.__init__).parameters
-    return {name: parameter.default for name, parameter in signature.items() if name != "self"}
+    return {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
 
 
 def _names(X: Any) -> np.ndarray | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ class Bars:
     @classmethod
     def if_there_is_tqdm(cls) -> Bars | None:
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
         except ImportError:
             return None
         return cls(tqdm)
@@ -58,7 +57,7 @@ def seed(random_state: Any) -> int:
     to run."""
     if random_state is None:
         return 0
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, (int, np.integer)):
         if not 0 <= random_state < 2**64:
             raise ValueError(f"random_state: expected 0 to 2**64 - 1, found {random_state}")
         return int(random_state)
@@ -73,6 +72,6 @@ def neighbours(k: Any) -> int | None:
     """``k``, or ``None`` for ``"auto"``."""
     if k == "auto":
         return None
-    if isinstance(k, Integral) and not isinstance(k, bool) and k > 0:
+    if isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k > 0:
         return int(k)
     raise ValueError(f'k: expected "auto" or a number of neighbours from 1, found {k!r}')

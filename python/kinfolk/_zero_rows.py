@@ -19,7 +19,7 @@ class RowsWithDirection:
         self.X = X[self._kept]
         alone = self._rows - len(self._kept)
         message = f"{error}; {alone} such {'row stays' if alone == 1 else 'rows stay'} alone"
-        warnings.warn(message, UserWarning, stacklevel=5)
+        warnings.warn(message, UserWarning, stacklevel=4)
 
     def of(self, y: np.ndarray | None) -> np.ndarray | None:
         """The same rows of something else."""

@@ -58,7 +58,6 @@ def test_x_is_let_go_of_and_left_as_it_was(small):
         "big-endian": lambda X: X.astype(">f4"),
         "unaligned": lambda X: np.frombuffer(b"!" + X.tobytes(), np.uint8)[1:].view(np.float32).reshape(X.shape),
         "lists": lambda X: X.tolist(),
-        "matrix": np.matrix,
         "pandas": pd.DataFrame,
         "pandas, a column of lists": lambda X: pd.Series(list(X)),
         "pyarrow, a column of lists": lambda X: pa.array(list(X)),
@@ -111,6 +110,7 @@ def test_half_precision_and_whole_numbers(small):
         (pd.Series([[1.0, 2.0], [1.0]]), "row 1: expected 2 values"),
         (pa.array([[1.0, 2.0], None]), "row 1: expected 2 values"),
         ([["a", "b"]], "could not convert"),
+        (np.ma.masked_less([[1.0, 2.0]], 1.5), "masked"),
     ],
 )
 def test_what_is_no_matrix_is_refused(X, words):

@@ -59,7 +59,9 @@ def test_training_is_interrupted(method, delays, large):
 @pytest.mark.parametrize("name", ["kmeans", "infomap", "aro", "dbscan", "meanshift", "hdbscan", "chinese_whispers"])
 def test_baselines_are_interrupted(name, large):
     X, _ = large
-    how = {"clusters": 1000} if name == "kmeans" else {"k": 80} if name in ("infomap", "aro", "chinese_whispers") else {}
+    how = (
+        {"clusters": 1000} if name == "kmeans" else {"k": 80} if name in ("infomap", "aro", "chinese_whispers") else {}
+    )
     method = getattr(baselines, name)
     assert interrupted_after(0.5, lambda: [method(X, **how) for _ in range(50)]) < ALLOWED
 

@@ -55,7 +55,13 @@ def test_what_there_is():
 def test_the_command_is_the_same_in_all_its_forms(command, tmp_path):
     script = Path(sysconfig.get_path("scripts")) / "kinfolk"
     forms = [command, [sys.executable, "-m", "kinfolk"], [str(script)]]
-    for words in (["--version"], ["cluster", "--help"], ["cluster"], ["cluster", "missing.npy"], ["knn", "x.npy", "-k", "0"]):
+    for words in (
+        ["--version"],
+        ["cluster", "--help"],
+        ["cluster"],
+        ["cluster", "missing.npy"],
+        ["knn", "x.npy", "-k", "0"],
+    ):
         answers = [subprocess.run([*form, *words], cwd=tmp_path, capture_output=True, text=True) for form in forms]
         told = {(answer.returncode, answer.stdout, answer.stderr) for answer in answers}
         assert len(told) == 1, told

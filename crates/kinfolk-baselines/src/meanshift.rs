@@ -132,6 +132,7 @@ fn estimate(rows: Rows, quantile: f64, progress: &dyn Progress) -> f32 {
     let distances: Vec<f64> = (0..n.div_ceil(TASK))
         .into_par_iter()
         .flat_map_iter(|task| {
+            progress.tick();
             let part = task * TASK..((task + 1) * TASK).min(n);
             let mut scores = vec![0.0; part.len() * n];
             products(rows.part(part.clone()), rows, &mut scores, false);

@@ -17,6 +17,21 @@ pub trait Progress: Sync {
     fn note(&self, _text: &str) {}
 }
 
+/// Passes on nothing but the chance to end the work: for a stage within another, whose steps are the ones that count.
+pub struct Quiet<'a>(pub &'a dyn Progress);
+
+impl Progress for Quiet<'_> {
+    fn begin(&self, _stage: &str, _total: u64) {
+        self.0.tick();
+    }
+    fn advance(&self, _steps: u64) {
+        self.0.tick();
+    }
+    fn tick(&self) {
+        self.0.tick();
+    }
+}
+
 impl Progress for () {
     fn begin(&self, _stage: &str, _total: u64) {}
     fn advance(&self, _steps: u64) {}

@@ -89,6 +89,7 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
         .zip(&blocks)
         .enumerate()
         .for_each(|(b, ((ids, similarities), block))| {
+            progress.tick();
             let mut block = lock(block);
             for (r, (ids, similarities)) in
                 ids.chunks_exact_mut(k).zip(similarities.chunks_exact_mut(k)).enumerate()

@@ -42,7 +42,7 @@ pub(crate) fn adapt(
     let rows = |held: bool| -> Vec<u32> {
         (0..labels.len() as u32).filter(|&i| held_out[i as usize] == held).collect()
     };
-    let examples = |rows: &[u32]| edges_of(&structure, graph, labels, rows, seed);
+    let examples = |rows: &[u32]| edges_of(&structure, graph, labels, rows, seed, progress);
     let (learned, judging) = (examples(&rows(false)), examples(&rows(true)));
     let fit = |examples: &Examples, epochs: usize, judge: &mut dyn FnMut(&super::Network, f64)| {
         let mut network = start.network.clone();
@@ -82,12 +82,20 @@ pub(crate) fn adapt(
 }
 
 /// The edges that some rows list, or of a sample of them.
-fn edges_of(structure: &Structure, graph: &KnnGraph, labels: &[i64], rows: &[u32], seed: u64) -> Examples {
+fn edges_of(
+    structure: &Structure,
+    graph: &KnnGraph,
+    labels: &[i64],
+    rows: &[u32],
+    seed: u64,
+    progress: &dyn Progress,
+) -> Examples {
     let most = EDGES / graph.k().max(1);
     let mut stream = Stream::new(seed, Purpose::Network, 3, 0);
     let chosen: Vec<usize> =
         stream.sample(rows.len(), most).iter().map(|&at| rows[at as usize] as usize).collect();
     let of_row = |scratch: &mut super::features::Scratch, &i: &usize| {
+        progress.tick();
         let same =
             graph.neighbours(i).0.iter().map(|&j| labels[i] == labels[j as usize]).collect::<Vec<bool>>();
         (structure.of_row(i, scratch).to_vec(), same)

@@ -105,6 +105,7 @@ pub(crate) fn ties(
     probabilities.par_chunks_mut((ROWS * k).max(1)).enumerate().for_each_init(
         || (structure.scratch(), model.scratch()),
         |(scratch, layers), (block, rows)| {
+            progress.tick();
             for (row, out) in rows.chunks_exact_mut(k).enumerate() {
                 let features = structure.of_row(block * ROWS + row, scratch);
                 model.probabilities(features, layers, out);
