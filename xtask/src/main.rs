@@ -8,6 +8,20 @@ use std::time::Instant;
 /// What the Python comparisons need.
 const PYTHON_PACKAGES: [&str; 4] = ["numpy", "scikit-learn", "faiss-cpu", "pyarrow"];
 
+/// What builds and tests the Python package.
+const PACKAGE_TESTS: [&str; 10] = [
+    "maturin",
+    "numpy",
+    "scikit-learn",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "pytest",
+    "hypothesis",
+    "tqdm",
+    "matplotlib",
+];
+
 fn main() {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
@@ -31,6 +45,7 @@ fn test() {
     install("cargo-deny");
     step("dependencies", cargo(&["deny", "check", "bans", "licenses", "sources"]));
     step("comparisons with Python", compare_with_python());
+    step("Python package", test_package());
     eprintln!("\nall tests passed");
 }
 
@@ -49,6 +64,34 @@ fn compare_with_python() -> Command {
     // The tests above built the command; building it again without them would build its dependencies again.
     check.arg(target.join("debug/kinfolk"));
     check
+}
+
+/// Builds the wheel, installs it into a fresh virtual environment, and tests it there.
+fn test_package() -> Command {
+    let target = target_directory();
+    let (environment, wheels) = (target.join("python-package"), target.join("wheels"));
+    for old in [&environment, &wheels] {
+        if old.exists()
+            && let Err(e) = std::fs::remove_dir_all(old)
+        {
+            fail("Python package", &format!("{}: {e}", old.display()));
+        }
+    }
+    let python = environment.join("bin/python").to_string_lossy().into_owned();
+    step("virtual environment", command("python3", &["-m", "venv", &environment.to_string_lossy()]));
+    let mut pip = command(&python, &["-m", "pip", "install", "--quiet"]);
+    pip.args(PACKAGE_TESTS);
+    step("Python packages", pip);
+    // With the profile of the tests above, so that what they built is not built again.
+    let mut build = command(&python, &["-m", "maturin", "build", "--quiet", "--locked", "--profile", "dev"]);
+    build.args(["--interpreter", &python, "--out"]).arg(&wheels).env("CARGO_TARGET_DIR", &target);
+    step("wheel", build);
+    let mut install = command(&python, &["-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]);
+    install.args(std::fs::read_dir(&wheels).into_iter().flatten().flatten().map(|wheel| wheel.path()));
+    step("installed wheel", install);
+    let mut tests = command(&python, &["-m", "pytest", "--quiet", "--doctest-modules"]);
+    tests.args(["--pyargs", "kinfolk", "python/tests"]).env("KINFOLK", target.join("debug/kinfolk"));
+    tests
 }
 
 fn target_directory() -> PathBuf {

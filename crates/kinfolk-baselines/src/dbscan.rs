@@ -185,6 +185,7 @@ fn within_radius(rows: Rows, params: &DbscanParams, most_pairs: usize, progress:
     let pairs: Vec<Option<Vec<(u32, u32)>>> = tiles
         .par_iter()
         .map_init(Vec::new, |tile, &at| {
+            progress.tick();
             let mut pairs = pairs_of_tile(rows, at, least, tile);
             for &(i, j) in &pairs {
                 counts[i as usize].fetch_add(1, Ordering::Relaxed);

@@ -332,6 +332,7 @@ pub(crate) fn largest(
     let mut converged = 0;
     for restart in 0.. {
         let r = loop {
+            progress.tick();
             let mut w = multiply(matrix, &block);
             let columns = block.len() / n;
             let scale = w.chunks_exact(n).map(norm).fold(0.0, f64::max);

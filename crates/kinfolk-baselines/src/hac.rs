@@ -184,6 +184,7 @@ fn distances(rows: Rows, progress: &dyn Progress) -> Vec<f32> {
             own = others;
         }
         for first in (range.start..n).step_by(TILE) {
+            progress.tick();
             let part = first..(first + TILE).min(n);
             tile.resize(range.len() * part.len(), 0.0);
             products(rows.part(range.clone()), rows.part(part.clone()), tile, false);

@@ -216,7 +216,7 @@ fn spanning_tree(rows: Rows, graph: &KnnGraph, min_samples: usize, progress: &dy
                 look_up(graph, &cores, &component, i, leaving);
             }
         });
-        let best = best_edges(rows, &cores, &component, &mut leaving);
+        let best = best_edges(rows, &cores, &component, &mut leaving, progress);
         let before = edges.len();
         for edge in best {
             if forest.join(edge.a, edge.b) {
@@ -254,7 +254,13 @@ fn look_up(graph: &KnnGraph, cores: &[f32], component: &[u32], i: usize, leaving
 }
 
 /// The best edge that leaves each component. Where lists do not tell, all rows are compared.
-fn best_edges(rows: Rows, cores: &[f32], component: &[u32], leaving: &mut [Leaving]) -> Vec<Edge> {
+fn best_edges(
+    rows: Rows,
+    cores: &[f32],
+    component: &[u32],
+    leaving: &mut [Leaving],
+    progress: &dyn Progress,
+) -> Vec<Edge> {
     let n = rows.len();
     let better = |a: &Edge, b: &Edge| {
         a.similarity > b.similarity || (a.similarity == b.similarity && (a.a, a.b) < (b.a, b.b))
@@ -276,6 +282,10 @@ fn best_edges(rows: Rows, cores: &[f32], component: &[u32], leaving: &mut [Leavi
         }
     }
     open.sort_by(|&i, &j| leaving[j as usize].bound.total_cmp(&leaving[i as usize].bound).then(i.cmp(&j)));
+    let compare = |task: &[u32]| {
+        progress.tick();
+        compare(rows, cores, component, task)
+    };
     // Batches begin small: the first rows often settle the matter for their components.
     let (mut start, mut size) = (0, TILE);
     while start < open.len() {
@@ -289,8 +299,7 @@ fn best_edges(rows: Rows, cores: &[f32], component: &[u32], leaving: &mut [Leavi
                 batch.push(i);
             }
         }
-        let found: Vec<Leaving> =
-            batch.par_chunks(TILE / 4).flat_map_iter(|task| compare(rows, cores, component, task)).collect();
+        let found: Vec<Leaving> = batch.par_chunks(TILE / 4).flat_map_iter(&compare).collect();
         for (&i, found) in batch.iter().zip(found) {
             leaving[i as usize] = found;
             offer(&mut best, i as usize, found);

@@ -56,9 +56,10 @@ impl Centroids {
     }
 
     /// The nearest centroid of each row.
-    pub(crate) fn nearest(&self, rows: Rows) -> Vec<Nearest> {
+    pub(crate) fn nearest(&self, rows: Rows, progress: &dyn Progress) -> Vec<Nearest> {
         let mut nearest = vec![Nearest::NONE; rows.len()];
         nearest.par_chunks_mut(TASK).enumerate().for_each(|(task, nearest)| {
+            progress.tick();
             let first = task * TASK;
             self.offer(rows.part(first..first + nearest.len()), |at| at as u32, nearest);
         });
@@ -241,7 +242,7 @@ pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Pro
     let draw = if how.greedy { greedy_plus_plus } else { plus_plus };
     let mut centroids = Centroids::of_rows(rows, &draw(rows, &squares, how.clusters, stream, progress));
     progress.begin("iterations", how.iterations as u64);
-    let mut nearest = centroids.nearest(rows);
+    let mut nearest = centroids.nearest(rows, progress);
     let mut last = inertia(&squares, &nearest);
     for iteration in 0..how.iterations {
         let groups = Groups::new(&nearest, how.clusters);
@@ -249,7 +250,7 @@ pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Pro
         for c in centroids.split(&mut groups.sizes(), how.spherical, stream) {
             moved[c] = true;
         }
-        update(rows, &centroids, &moved, &mut nearest);
+        update(rows, &centroids, &moved, &mut nearest, progress);
         let now = inertia(&squares, &nearest);
         progress.advance(1);
         progress.note(&format!("mean squared distance {:.5}", now / rows.len() as f64));
@@ -270,7 +271,13 @@ pub(crate) fn inertia(squares: &[f32], nearest: &[Nearest]) -> f64 {
 }
 
 /// Assigns again after the centroids `moved`.
-fn update(rows: Rows, centroids: &Centroids, moved: &[bool], nearest: &mut [Nearest]) {
+fn update(
+    rows: Rows,
+    centroids: &Centroids,
+    moved: &[bool],
+    nearest: &mut [Nearest],
+    progress: &dyn Progress,
+) {
     let names: Vec<u32> = (0..moved.len() as u32).filter(|&c| moved[c as usize]).collect();
     if names.is_empty() {
         return;
@@ -281,6 +288,7 @@ fn update(rows: Rows, centroids: &Centroids, moved: &[bool], nearest: &mut [Near
     let some = centroids.some(&names);
     let again = |which: &[u32], all: bool| -> Vec<Nearest> {
         let tasks = which.par_chunks(TASK).flat_map_iter(|task| {
+            progress.tick();
             let data: Vec<f32> = task.iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
             let part = Rows { data: &data, dim: rows.dim };
             if all {
@@ -471,7 +479,7 @@ mod tests {
             let mut stream = Stream::new(seed, 0);
             let k = 1 + stream.below(rows.len());
             let mut centroids = Centroids::of_rows(rows, &plus_plus(rows, &squares, k, &mut stream, &()));
-            let mut nearest = centroids.nearest(rows);
+            let mut nearest = centroids.nearest(rows, &());
             for _ in 0..4 {
                 for (found, best) in nearest.iter().zip(slow_nearest(rows, &centroids)) {
                     prop_assert!((found.score - best).abs() < 1e-5);
@@ -482,7 +490,7 @@ mod tests {
                 centroids.split(&mut sizes, spherical, &mut stream).into_iter().for_each(|c| moved[c] = true);
                 prop_assert_eq!(sizes.iter().sum::<usize>(), rows.len());
                 prop_assert!(sizes.iter().all(|&size| size > 0));
-                update(rows, &centroids, &moved, &mut nearest);
+                update(rows, &centroids, &moved, &mut nearest, &());
             }
         }
 
@@ -527,7 +535,7 @@ mod tests {
         let (rows, _) = crate::testing::synthetic(30);
         let rows = Rows::from(&rows);
         let squares = vec![1.0; rows.len()];
-        let left = |chosen: &[u32]| inertia(&squares, &Centroids::of_rows(rows, chosen).nearest(rows));
+        let left = |chosen: &[u32]| inertia(&squares, &Centroids::of_rows(rows, chosen).nearest(rows, &()));
         let mean = |draw: &dyn Fn(&mut Stream) -> Vec<u32>| {
             (0..8).map(|seed| left(&draw(&mut Stream::new(seed, 0)))).sum::<f64>() / 8.0
         };

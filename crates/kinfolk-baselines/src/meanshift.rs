@@ -107,7 +107,7 @@ pub fn meanshift(
         return check::refuse("--bandwidth", expected, bandwidth);
     }
     progress.begin("labels", 1);
-    let nearest = Centroids::new(centres, rows.dim).nearest(rows);
+    let nearest = Centroids::new(centres, rows.dim).nearest(rows, progress);
     progress.advance(1);
     let farthest = f64::from(bandwidth) * f64::from(bandwidth);
     let noise: Vec<bool> = nearest
@@ -132,6 +132,7 @@ fn estimate(rows: Rows, quantile: f64, progress: &dyn Progress) -> f32 {
     let distances: Vec<f64> = (0..n.div_ceil(TASK))
         .into_par_iter()
         .flat_map_iter(|task| {
+            progress.tick();
             let part = task * TASK..((task + 1) * TASK).min(n);
             let mut scores = vec![0.0; part.len() * n];
             products(rows.part(part.clone()), rows, &mut scores, false);
@@ -192,6 +193,7 @@ fn climb(
             if moving.is_empty() {
                 break;
             }
+            progress.tick();
             let means = means(rows, &centres, bandwidth, &mut buffer);
             let (mut still, mut moved) = (Vec::new(), Vec::new());
             for ((&seed, centre), (mean, within)) in

@@ -77,7 +77,7 @@ pub fn minibatch_kmeans(
     let rows = Rows::from(embeddings);
     let centroids = train(rows, params, progress);
     progress.begin("labels", 1);
-    let names: Vec<u32> = centroids.nearest(rows).iter().map(|nearest| nearest.centroid).collect();
+    let names: Vec<u32> = centroids.nearest(rows, progress).iter().map(|nearest| nearest.centroid).collect();
     progress.advance(1);
     Ok(Clusters::from_names(&names))
 }
@@ -97,7 +97,7 @@ fn train(rows: Rows, params: &MinibatchKmeansParams, progress: &dyn Progress) ->
         let drawn: Vec<u32> = (0..batch).map(|_| stream.below(n) as u32).collect();
         let data = gather(rows, &drawn);
         let sample = Rows { data: &data, dim: rows.dim };
-        let nearest = centroids.nearest(sample);
+        let nearest = centroids.nearest(sample, progress);
         let squares: Vec<f32> = (0..batch).map(|i| square(sample.row(i))).collect();
         let mean = inertia(&squares, &nearest) / batch as f64;
 
@@ -141,7 +141,7 @@ fn seeds(
         let lengths: Vec<f32> = (0..sample.len()).map(|i| square(sample.row(i))).collect();
         let chosen = greedy_plus_plus(sample, &lengths, params.clusters, stream, progress);
         let centroids = Centroids::of_rows(sample, &chosen);
-        let sum = inertia(&squares, &centroids.nearest(judges));
+        let sum = inertia(&squares, &centroids.nearest(judges, progress));
         if best.as_ref().is_none_or(|best| sum < best.0) {
             best = Some((sum, centroids));
         }
@@ -246,7 +246,7 @@ mod tests {
             let size = rows.len().div_ceil(batches);
             for first in (0..rows.len()).step_by(size) {
                 let part = rows.part(first..(first + size).min(rows.len()));
-                let nearest = Centroids::new(centroid.clone(), rows.dim).nearest(part);
+                let nearest = Centroids::new(centroid.clone(), rows.dim).nearest(part, &());
                 follow(&mut centroid, part, &Groups::new(&nearest, 1), &mut counts);
             }
             for (l, &value) in centroid.iter().enumerate() {

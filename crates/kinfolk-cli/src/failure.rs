@@ -1,7 +1,6 @@
 //! Why the command failed, and with which exit code.
 
 use std::fmt;
-use std::process::ExitCode;
 
 /// What ends a run.
 #[derive(Debug)]
@@ -14,10 +13,10 @@ pub enum Failure {
 
 impl Failure {
     /// 2 for bad usage, 1 for bad input.
-    pub fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Usage(_) | Failure::Refused(kinfolk::Error::Parameter { .. }) => ExitCode::from(2),
-            Failure::Refused(_) => ExitCode::from(1),
+            Failure::Usage(_) | Failure::Refused(kinfolk::Error::Parameter { .. }) => 2,
+            Failure::Refused(_) => 1,
         }
     }
 }

@@ -1,71 +1,7 @@
-//! The `kinfolk` command. stdout carries results, stderr progress and warnings; the exit code is 2 for bad
-//! usage and 1 for bad input.
+//! The command: see the library of this package.
 
-mod bars;
-mod bench;
-mod commands;
-mod failure;
-mod machine;
-mod picture;
-mod table;
-
-use clap::{Parser, Subcommand};
-use failure::Failure;
 use std::process::ExitCode;
 
-/// Groups embeddings of the same identity.
-#[derive(Parser)]
-#[command(name = "kinfolk", version, arg_required_else_help = true, propagate_version = true)]
-#[command(after_help = "Try it:  kinfolk demo\n         kinfolk cluster faces.npy")]
-struct Arguments {
-    /// Threads to use; all cores if not given
-    #[arg(long, global = true, value_name = "N")]
-    threads: Option<usize>,
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Cluster(commands::cluster::Arguments),
-    Knn(commands::knn::Arguments),
-    Eval(commands::eval::Arguments),
-    Explain(commands::explain::Arguments),
-    Import(commands::import::Arguments),
-    Synth(commands::synth::Arguments),
-    Train(commands::train::Arguments),
-    Demo(commands::demo::Arguments),
-    Bench(bench::Arguments),
-}
-
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            failure.exit_code()
-        }
-    }
-}
-
-fn run(arguments: Arguments) -> Result<(), Failure> {
-    if let Some(threads) = arguments.threads {
-        if threads == 0 {
-            return Err(Failure::Usage("--threads: expected at least 1, found 0".to_owned()));
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))?;
-    }
-    match arguments.command {
-        Command::Cluster(a) => commands::cluster::run(a),
-        Command::Knn(a) => commands::knn::run(a),
-        Command::Eval(a) => commands::eval::run(a),
-        Command::Explain(a) => commands::explain::run(a),
-        Command::Import(a) => commands::import::run(a),
-        Command::Synth(a) => commands::synth::run(a),
-        Command::Train(a) => commands::train::run(a),
-        Command::Demo(a) => commands::demo::run(a),
-        Command::Bench(a) => bench::run(a),
-    }
+    ExitCode::from(kinfolk_cli::run(std::env::args_os()))
 }

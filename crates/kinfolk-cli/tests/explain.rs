@@ -103,10 +103,7 @@ fn what_is_no_result_is_refused() {
     let here = directory.path();
     let (code, text) = kinfolk(here, &["explain", "out", &labels.len().to_string()]);
     assert_eq!(code, 2);
-    assert!(
-        text.contains(&format!("ROW: expected 0 to {}, found {}", labels.len() - 1, labels.len())),
-        "{text}"
-    );
+    assert!(text.contains(&format!("from 0, found {} of {} rows", labels.len(), labels.len())), "{text}");
     let (code, text) = kinfolk(here, &["explain", "set", "0"]);
     assert_eq!(code, 1);
     assert!(text.contains("run.json"), "{text}");
@@ -115,7 +112,7 @@ fn what_is_no_result_is_refused() {
     for (damaged, place) in [
         (good.replacen("row,", "rows,", 1), "line 1"),
         (good.replacen("\n1,", "\none,", 1), "line 3"),
-        (good.replacen("\n2,", "\n2,-9", 1), "cluster -9"),
+        (good.replacen("\n2,", "\n2,-9", 1), "row 2: expected a cluster"),
     ] {
         fs::write(&path, damaged).unwrap();
         let (code, text) = kinfolk(here, &["explain", "out", "0"]);

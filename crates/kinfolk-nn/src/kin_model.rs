@@ -25,26 +25,39 @@ pub struct KinModel {
 impl KinModel {
     /// Writes a model file, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
+        self.contents().write(path)
+    }
+
+    /// The bytes of a model file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.contents().to_bytes(Path::new("model"))
+    }
+
+    fn contents(&self) -> Contents {
         let data = self.edge.to_numbers();
         let tensors = Tensors::from([(TENSOR.to_owned(), Tensor { shape: vec![data.len()], data })]);
         let metadata = json!({
             "version": format_version(), "method": "kin", "k": self.k, "probability": self.probability,
             "doubt": self.doubt,
         });
-        Contents { tensors, metadata }.write(path)
+        Contents { tensors, metadata }
     }
 
     /// Reads a model file; `None` if it is the file of another method.
     pub fn read(path: &Path) -> Result<Option<Self>> {
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-        let place = path.display().to_string();
-        let contents = Contents::parse(&bytes, &place)?;
-        check_version(&contents.metadata, &place)?;
+        Self::parse(&bytes, &path.display().to_string())
+    }
+
+    /// The same from the bytes of a file; `place` names it in errors.
+    pub fn parse(bytes: &[u8], place: &str) -> Result<Option<Self>> {
+        let contents = Contents::parse(bytes, place)?;
+        check_version(&contents.metadata, place)?;
         if contents.metadata["method"] != "kin" {
             return Ok(None);
         }
         let wrong =
-            |what: &str| Error::format(&place, "a model of method kin, as this kinfolk makes it", what);
+            |what: &str| Error::format(place, "a model of method kin, as this kinfolk makes it", what);
         let edge = contents.tensors.get(TENSOR).and_then(|tensor| EdgeModel::from_numbers(&tensor.data));
         let probability = contents.metadata["probability"].as_f64().filter(|p| (0.0..=1.0).contains(p));
         let k = contents.metadata["k"].as_u64().filter(|&k| k > 0);
@@ -67,6 +80,7 @@ mod tests {
         let path = directory.path().join("kin.safetensors");
         let model = KinModel { edge: EdgeModel::default(), probability: 0.5, doubt: false, k: 40 };
         model.write(&path).unwrap();
+        assert_eq!(model.to_bytes().unwrap(), std::fs::read(&path).unwrap());
         assert_eq!(KinModel::read(&path).unwrap(), Some(model));
         // Read as the networks that it does not hold, it says so.
         assert!(crate::Model::read(&path).is_err());

@@ -159,6 +159,11 @@ impl Model {
         self.contents().write(path)
     }
 
+    /// The bytes of a model file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.contents().to_bytes(Path::new("model"))
+    }
+
     pub(crate) fn contents(&self) -> Contents {
         let mut contents = Contents { tensors: Tensors::new(), metadata: describe_config(&self.config) };
         contents.add("gcn_v", &self.gcn_v);
@@ -232,7 +237,7 @@ impl Contents {
         file.commit()
     }
 
-    fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
+    pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let refused = |e: safetensors::SafeTensorError| Error::io(path, std::io::Error::other(e));
         let data: Vec<Vec<u8>> = self
             .tensors

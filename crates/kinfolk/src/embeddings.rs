@@ -42,6 +42,36 @@ impl Embeddings {
         Ok(Self::from_unit_rows(data, dim))
     }
 
+    /// Normalises `rows` rows of any source: `read(i, values)` puts row `i` into `values`, from many threads.
+    pub fn from_fn(
+        rows: usize,
+        dim: usize,
+        place: &str,
+        read: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Result<Self> {
+        let mut data = vec![0.0; rows * dim];
+        check_shape(data.len(), dim, place)?;
+        normalise_rows(&mut data, dim, 0, place, |i, _, values| read(i, values))?;
+        Ok(Self::from_unit_rows(data, dim))
+    }
+
+    /// Rows of this machine's f32 that somebody else keeps, such as an array of another language. They stay where they are
+    /// ([`is_mapped`](Self::is_mapped)) if all are of unit length; if not, one copy is made and normalised.
+    pub fn from_bytes(bytes: impl Into<Bytes>, dim: usize, place: &str) -> Result<Self> {
+        let bytes = bytes.into();
+        let data: &[f32] = match bytemuck::try_cast_slice(&bytes) {
+            Ok(data) => data,
+            Err(e) => return Err(Error::format(place, "whole floats, aligned", e.to_string())),
+        };
+        check_shape(data.len(), dim, place)?;
+        if are_unit_rows(data, dim) {
+            return Ok(Self::from_unit_bytes(bytes, dim));
+        }
+        Self::from_fn(data.len() / dim, dim, place, |i, values| {
+            values.iter_mut().zip(&data[i * dim..]).for_each(|(value, &v)| *value = v.into());
+        })
+    }
+
     /// Takes rows that went through [`normalise_rows`].
     pub(crate) fn from_unit_rows(data: Vec<f32>, dim: usize) -> Self {
         Self { rows: Rows::Owned(data), dim }
@@ -216,6 +246,23 @@ mod tests {
     fn a_zero_row_is_named() {
         let message = Embeddings::from_rows(vec![1.0, 0.0, 0.0, -0.0], 2, "m").unwrap_err().to_string();
         assert_eq!(message, "m: row 1: expected a row of non-zero length, found 2 zeros");
+    }
+
+    #[test]
+    fn rows_from_anywhere_are_the_same_and_unit_rows_stay_where_they_are() {
+        let rows = [3.0_f32, 4.0, 0.6, 0.8];
+        let bytes = |rows: &[f32]| Bytes::from_owner(bytemuck::cast_slice::<_, u8>(rows).to_vec());
+        let unit = Embeddings::from_rows(rows.to_vec(), 2, "m").unwrap();
+        let made = Embeddings::from_fn(2, 2, "m", |i, values| {
+            values.iter_mut().zip(&rows[2 * i..]).for_each(|(value, &v)| *value = v.into());
+        });
+        assert_eq!(made.unwrap().as_slice(), unit.as_slice());
+        let long = Embeddings::from_bytes(bytes(&rows), 2, "m").unwrap();
+        assert_eq!((long.as_slice(), long.is_mapped()), (unit.as_slice(), false));
+        let kept = Embeddings::from_bytes(bytes(&rows[2..]), 2, "m").unwrap();
+        assert_eq!((kept.as_slice(), kept.is_mapped()), (&rows[2..], true));
+        let message = Embeddings::from_bytes(vec![0; 7], 2, "m").unwrap_err().to_string();
+        assert!(message.starts_with("m: expected whole floats, aligned, found"), "{message}");
     }
 
     #[test]

@@ -105,5 +105,5 @@ pub use pipeline::{
     ClusterParams, Clustering, Confidence, KinChoice, KinParams, KinTraining, Prefer, TrainedKin, cluster,
     kin, train_kin,
 };
-pub use progress::Progress;
+pub use progress::{Progress, Quiet};
 pub use review::{Doubt, review};

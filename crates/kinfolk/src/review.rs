@@ -5,9 +5,6 @@
 //! rows it moves, the worse: decisions are listed by the product of that probability and 1 + log2 of the rows on the smaller
 //! side.
 //!
-//! With [`kin`](crate::kin) the probabilities are those of the ties. Other methods cut at a similarity tau; there the
-//! probability of a link of similarity s is taken to be 1 / (1 + exp((tau - s) / 0.05)), which gives an order and no more.
-//!
 //! Cost: O(N log N).
 
 use crate::{Clustering, Links};
@@ -46,6 +43,9 @@ impl Doubt {
 
 /// The decisions most worth a look, at most `most`, the most doubtful first.
 ///
+/// With [`kin`](crate::kin) the probabilities are those of the ties. Other methods cut at a similarity tau; there the
+/// probability of a link of similarity s is taken to be 1 / (1 + exp((tau - s) / 0.05)), which gives an order and no more.
+///
 /// ```
 /// use kinfolk::{ClusterParams, Embeddings, cluster, review};
 ///
@@ -69,13 +69,12 @@ pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     labels.iter().for_each(|&label| sizes[label as usize] += 1);
     let size = |row: usize| sizes[labels[row] as usize];
 
-    let trust = |similarity: f32| 1.0 / (1.0 + ((found.tau - similarity) / SOFTNESS).exp());
     // For each row the tie that keeps it in its cluster, and one that might have taken it to another.
     let ties = |row: usize| match &found.evidence {
         Some(evidence) => [evidence.inside[row], evidence.outside[row]]
             .map(|tie| tie.map(|tie| (tie.row, tie.similarity, tie.probability))),
         None => {
-            let link = found.links.parent(row).map(|(parent, s)| (parent, s, trust(s)));
+            let link = found.links.parent(row).map(|(parent, s)| (parent, s, trust(found.tau, s)));
             let inside = |link: &(u32, f32, f32)| labels[link.0 as usize] == labels[row];
             [link.filter(inside), link.filter(|link| !inside(link))]
         }
@@ -106,6 +105,21 @@ pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     });
     doubts.truncate(most);
     doubts
+}
+
+/// The probability of a link of a method that cuts at tau.
+fn trust(tau: f32, similarity: f32) -> f32 {
+    1.0 / (1.0 + ((tau - similarity) / SOFTNESS).exp())
+}
+
+impl Clustering {
+    /// The probability that a row and its parent are of one identity, see [`review`]; `None` without a parent.
+    pub fn probability(&self, row: usize) -> Option<f32> {
+        match &self.evidence {
+            Some(evidence) => evidence.inside[row].map(|tie| tie.probability),
+            None => self.links.parent(row).map(|(_, similarity)| trust(self.tau, similarity)),
+        }
+    }
 }
 
 /// How many rows there are in the tree below each row, itself included.

@@ -23,29 +23,22 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let album = Album::read(&arguments.directory)?;
-    let row = album.check(arguments.row)?;
-    let text = match arguments.other {
-        None => album.why(row),
-        Some(other) => album.why_both(row, album.check(other)?),
-    };
-    print!("{text}");
+    print!("{}", album.explain(arguments.row, arguments.other)?);
     Ok(())
 }
 
-/// The results of a run.
-struct Album {
+/// The results of a run, to be asked why.
+pub struct Album {
     lines: Vec<Line>,
     /// Rows of each cluster.
     sizes: Vec<usize>,
     k: u64,
-    /// What a tie needs, and how to say it.
     needs: Needs,
-    /// The embeddings, where they still are.
     features: Option<Embeddings>,
 }
 
 /// Where a method draws the line.
-enum Needs {
+pub enum Needs {
     /// kin: a probability.
     Probability(f32),
     /// Trees: a similarity.
@@ -71,13 +64,8 @@ impl Album {
             }
             _ => Needs::Similarity(number(&parameters["tau"], "tau")?),
         };
-        let lines = read_clusters(&directory.join("clusters.csv"))?;
-        let clusters = lines.iter().map(|line| line.cluster + 1).max().unwrap_or(0);
-        let mut sizes = vec![0; usize::try_from(clusters).unwrap_or(0)];
-        for line in &lines {
-            let cluster = usize::try_from(line.cluster).ok().and_then(|cluster| sizes.get_mut(cluster));
-            *cluster.ok_or_else(|| wrong(format!("cluster {}", line.cluster)))? += 1;
-        }
+        let path = directory.join("clusters.csv");
+        let lines = read_clusters(&path)?;
         // Only for one more figure; the results stand without them.
         let file = &run["features"];
         let dim = file["dim"].as_u64().map(|dim| dim as usize);
@@ -86,16 +74,56 @@ impl Album {
             .as_str()
             .and_then(|file| kinfolk::io::read_embeddings(Path::new(file), &options).ok())
             .filter(|features| features.len() == lines.len());
-        Ok(Album { lines, sizes, k: run["graph"]["k"].as_u64().unwrap_or(0), needs, features })
+        let k = run["graph"]["k"].as_u64().unwrap_or(0);
+        Ok(Album::new(lines, k, needs, features, &path.display().to_string())?)
     }
 
-    fn check(&self, row: usize) -> Result<usize, Failure> {
+    /// What was found on a graph of `k` neighbours. The embeddings are only for one more figure; `place` names the result
+    /// in errors.
+    pub fn new(
+        lines: Vec<Line>,
+        k: u64,
+        needs: Needs,
+        features: Option<Embeddings>,
+        place: &str,
+    ) -> kinfolk::Result<Self> {
+        let rows = lines.len();
+        let mut sizes = vec![0; rows];
+        for (row, line) in lines.iter().enumerate() {
+            let wrong = |expected: &str, found: i64| Error::Row {
+                place: place.to_owned(),
+                row,
+                expected: format!("{expected} below {rows}"),
+                found: found.to_string(),
+            };
+            let cluster = usize::try_from(line.cluster).ok().and_then(|cluster| sizes.get_mut(cluster));
+            *cluster.ok_or_else(|| wrong("a cluster", line.cluster))? += 1;
+            let ends =
+                line.parent.map(|parent| parent.0).into_iter().chain(line.outside.map(|other| other.0));
+            if let Some(end) = ends.into_iter().find(|&end| end as usize >= rows) {
+                return Err(wrong("another row", i64::from(end)));
+            }
+        }
+        Ok(Album { lines, sizes, k, needs, features })
+    }
+
+    /// Why a row is in its cluster or, with another row, why they are together or not.
+    pub fn explain(&self, row: usize, other: Option<usize>) -> kinfolk::Result<String> {
+        let row = self.check(row)?;
+        Ok(match other {
+            None => self.why(row),
+            Some(other) => self.why_both(row, self.check(other)?),
+        })
+    }
+
+    fn check(&self, row: usize) -> kinfolk::Result<usize> {
         match row < self.lines.len() {
             true => Ok(row),
-            false => {
-                let rows = self.lines.len();
-                Err(Failure::Usage(format!("ROW: expected 0 to {}, found {row}", rows.saturating_sub(1))))
-            }
+            false => Err(Error::Parameter {
+                name: "ROW",
+                expected: "a row of the embeddings, from 0",
+                found: format!("{row} of {} rows", self.lines.len()),
+            }),
         }
     }
 

@@ -6,7 +6,7 @@ pub mod eval;
 pub mod explain;
 pub mod import;
 pub mod knn;
-mod results;
+pub mod results;
 pub mod synth;
 pub mod train;
 

@@ -86,7 +86,9 @@ fn write_review(path: &Path, found: &Clustering) -> Result<(), Failure> {
 /// What `clusters.csv` says of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
+    /// Its cluster, from 0.
     pub cluster: i64,
+    /// Its confidence.
     pub confidence: f32,
     /// The parent and the similarity.
     pub parent: Option<(u32, f32)>,
@@ -112,14 +114,6 @@ pub fn read_clusters(path: &Path) -> Result<Vec<Line>, Failure> {
         let read = parse(line, row)
             .ok_or_else(|| wrong(row + 2, format!("what `cluster` writes for row {row}"), line))?;
         all.push(read);
-    }
-    let rows = all.len();
-    let beyond = |line: &Line| {
-        line.parent.is_some_and(|(parent, _)| parent as usize >= rows)
-            || line.outside.is_some_and(|(other, ..)| other as usize >= rows)
-    };
-    if let Some(row) = all.iter().position(beyond) {
-        return Err(wrong(row + 2, format!("rows from 0 to {}", rows - 1), "one beyond"));
     }
     Ok(all)
 }

@@ -110,6 +110,7 @@ pub fn edge_connectivity(
         .map_init(
             || Scratch { slots: vec![NONE; found.vertices.len() + others.len()], ..Scratch::default() },
             |scratch, batch| {
+                progress.tick();
                 let values = estimator.run(batch.clone(), scratch);
                 progress.advance(batch.len() as u64);
                 values

@@ -62,6 +62,7 @@ pub fn vertex_confidence(
             let blocks: Vec<Block> = wave
                 .par_chunks(BLOCK)
                 .map_init(Scratch::default, |scratch, rows| {
+                    progress.tick();
                     let block = convolution.apply(x, rows, scratch);
                     progress.advance(rows.len() as u64);
                     block

@@ -23,7 +23,7 @@ use crate::{
 };
 use kinfolk::metrics::Judge;
 use kinfolk::{
-    Adjacency, DEFAULT_RADIUS, Embeddings, KnnGraph, KnnParams, Links, Progress, Result, knn_graph,
+    Adjacency, DEFAULT_RADIUS, Embeddings, KnnGraph, KnnParams, Links, Progress, Quiet, Result, knn_graph,
     nearest_candidates, u_weight,
 };
 
@@ -237,7 +237,8 @@ impl Training<'_> {
 
     /// The confidence of every vertex, and F_L if it is wanted.
     fn estimate(&self, gcn_v: &GraphNetwork, keep: bool) -> Result<(Vec<f32>, Vec<f32>)> {
-        let estimate = vertex_confidence(gcn_v, self.embeddings, &self.adjacency, keep, &())?;
+        let estimate =
+            vertex_confidence(gcn_v, self.embeddings, &self.adjacency, keep, &Quiet(self.progress))?;
         Ok((estimate.confidence, estimate.embeddings))
     }
 
@@ -271,6 +272,7 @@ impl Training<'_> {
         let judge = Judge::new(self.labels, (0..self.labels.len() as u32).collect());
         let mut best = (DEFAULT_RADIUS, 0.0);
         for radius in RADII {
+            self.progress.tick();
             let links = nearest_candidates(self.graph, &u_weight(self.graph, radius)?, 1)?;
             let (_, f) = best_tau(&judge, &links);
             if f > best.1 {
@@ -292,7 +294,7 @@ impl Training<'_> {
         let mut after_epoch = |state: &mut FitState| {
             let network = &state.best.network;
             let asked = Asked { rho: RHOS[0], among: params.among };
-            let said = self.connectivity(network, stage, adjacency, &asked, &())?;
+            let said = self.connectivity(network, stage, adjacency, &asked, &Quiet(self.progress))?;
             let links = connected_candidates(graph, confidence, 1, Some(&said))?;
             if let Some(epoch) = state.best.history.last_mut() {
                 epoch.validation_f = Some(best_tau(&self.judge, &links).1);
@@ -342,6 +344,7 @@ impl Training<'_> {
     }
 
     fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Choice {
+        self.progress.tick();
         let (tau, f) = best_tau(&self.judge, links);
         Choice { rebuild, density, rho, tau, f }
     }

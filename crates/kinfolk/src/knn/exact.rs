@@ -40,6 +40,7 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
         round.par_iter().for_each_init(
             || Meeting::new(codes.width),
             |meeting, &(a, b)| {
+                progress.tick();
                 let panels = packed.panels(first_panel[b]..first_panel[b + 1]);
                 meeting.left.gather(&codes, segments[a].clone());
                 let (row0, column0) = (segments[a].start, segments[b].start);
@@ -88,6 +89,7 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
         .zip(&blocks)
         .enumerate()
         .for_each(|(b, ((ids, similarities), block))| {
+            progress.tick();
             let mut block = lock(block);
             for (r, (ids, similarities)) in
                 ids.chunks_exact_mut(k).zip(similarities.chunks_exact_mut(k)).enumerate()

@@ -156,6 +156,7 @@ impl<'a> Index<'a> {
         let found = positions.par_chunks(QUERIES).map_init(
             || Sweep::new(self.kernel, self.codes.width),
             |sweep, positions| {
+                progress.tick();
                 let found = self.search_all(sweep, positions, k, 1.0);
                 progress.advance(positions.len() as u64);
                 let truth = |(&position, neighbours)| Truth {
@@ -241,6 +242,7 @@ impl<'a> Index<'a> {
                 .map_init(
                     || Sweep::new(self.kernel, self.codes.width),
                     |sweep, task| {
+                        progress.tick();
                         let found = self.join_task(sweep, task, k, reach);
                         progress.advance(task.len() as u64);
                         found

@@ -63,6 +63,11 @@ impl KnnGraph {
         Ok(Self { n: self.n, k, ids, similarities })
     }
 
+    /// The neighbours of all vertices, row-major N x K, and their similarities.
+    pub fn into_parts(self) -> (Vec<u32>, Vec<f32>) {
+        (self.ids, self.similarities)
+    }
+
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.n
@@ -126,6 +131,7 @@ mod tests {
         assert_eq!(graph.neighbours(1).0, [0, 2, 3]);
         assert_eq!(graph.neighbours(2).0, [0, 1, 3]);
         assert_eq!(graph.neighbours(3).0, [0, 1, 2]);
+        assert_eq!(graph.into_parts().0, [2, 3, 1, 0, 2, 3, 0, 1, 3, 0, 1, 2]);
     }
 
     #[test]

@@ -12,8 +12,8 @@
 use super::timed;
 use crate::connectivity::structural::{Background, Drawn, Strangers, Ties, ties};
 use crate::{
-    Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Result,
-    WeightedGraph, knn_graph, map_equation,
+    Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Quiet,
+    Result, WeightedGraph, knn_graph, map_equation,
 };
 use std::time::Duration;
 
@@ -163,7 +163,8 @@ pub(super) fn estimate(
         if embeddings.len() < FEW_ROWS || !params.doubt {
             return Ok(());
         }
-        let drawn = |least| modules(graph, &ties, least, seed, progress);
+        // Side by side, so neither has the bar.
+        let drawn = |least| modules(graph, &ties, least, seed, &Quiet(progress));
         let (strict, generous) = rayon::join(|| drawn(STRICT), || drawn(GENEROUS));
         let drawn = Drawn { strict: &strict?, generous: &generous? };
         let strangers = Strangers::of(embeddings, graph, &background, &ties, &drawn, seed);

@@ -8,8 +8,8 @@
 use super::features::{FEATURES, Structure};
 use super::fit::{Examples, FitParams};
 use super::{Background, EdgeModel};
-use crate::KnnGraph;
 use crate::random::{Purpose, Stream};
+use crate::{KnnGraph, Progress};
 use rayon::prelude::*;
 
 /// Edges to learn from at most: more take time and memory and teach nothing new.
@@ -36,24 +36,27 @@ pub(crate) fn adapt(
     held_out: &[bool],
     epochs: usize,
     seed: u64,
+    progress: &dyn Progress,
 ) -> Adapted {
     let structure = Structure::of(graph, background);
     let rows = |held: bool| -> Vec<u32> {
         (0..labels.len() as u32).filter(|&i| held_out[i as usize] == held).collect()
     };
-    let examples = |rows: &[u32]| edges_of(&structure, graph, labels, rows, seed);
+    let examples = |rows: &[u32]| edges_of(&structure, graph, labels, rows, seed, progress);
     let (learned, judging) = (examples(&rows(false)), examples(&rows(true)));
     let fit = |examples: &Examples, epochs: usize, judge: &mut dyn FnMut(&super::Network, f64)| {
         let mut network = start.network.clone();
         if examples.len() > 0 {
-            network.fit(examples, &FitParams { epochs, rate: 2e-3, decay: 1e-3, seed }, judge);
+            network.fit(examples, &FitParams { epochs, rate: 2e-3, decay: 1e-3, seed }, progress, judge);
         }
         EdgeModel { network }
     };
     let mut losses = vec![(learned.loss(&start.network), judging.loss(&start.network))];
     let mut judged = start.clone();
     let (mut best, mut least) = (0, losses[0].1);
+    progress.begin("training", 2 * epochs as u64);
     fit(&learned, epochs, &mut |network, loss| {
+        progress.advance(1);
         let held = judging.loss(network);
         losses.push((loss, held));
         if held < least {
@@ -68,6 +71,7 @@ pub(crate) fn adapt(
     // The whole cycle of the rate, ended where it was best, as for the model that was judged.
     if best > 0 {
         fit(&examples(&all), epochs, &mut |network, _| {
+            progress.advance(1);
             epoch += 1;
             if epoch == best {
                 model = EdgeModel { network: network.clone() };
@@ -78,12 +82,20 @@ pub(crate) fn adapt(
 }
 
 /// The edges that some rows list, or of a sample of them.
-fn edges_of(structure: &Structure, graph: &KnnGraph, labels: &[i64], rows: &[u32], seed: u64) -> Examples {
+fn edges_of(
+    structure: &Structure,
+    graph: &KnnGraph,
+    labels: &[i64],
+    rows: &[u32],
+    seed: u64,
+    progress: &dyn Progress,
+) -> Examples {
     let most = EDGES / graph.k().max(1);
     let mut stream = Stream::new(seed, Purpose::Network, 3, 0);
     let chosen: Vec<usize> =
         stream.sample(rows.len(), most).iter().map(|&at| rows[at as usize] as usize).collect();
     let of_row = |scratch: &mut super::features::Scratch, &i: &usize| {
+        progress.tick();
         let same =
             graph.neighbours(i).0.iter().map(|&j| labels[i] == labels[j as usize]).collect::<Vec<bool>>();
         (structure.of_row(i, scratch).to_vec(), same)

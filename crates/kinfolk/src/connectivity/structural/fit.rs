@@ -6,6 +6,7 @@
 //! Cost: about three times that of applying the network, for each example and epoch.
 
 use super::network::{HIDDEN, LANES, Lanes, Layer, Network, Scratch, sigmoid};
+use crate::Progress;
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
@@ -85,6 +86,7 @@ impl Network {
         &mut self,
         examples: &Examples,
         params: &FitParams,
+        progress: &dyn Progress,
         mut judge: impl FnMut(&Network, f64),
     ) {
         let batches = examples.len().div_ceil(BATCH);
@@ -96,6 +98,7 @@ impl Network {
                 .sample(examples.len(), examples.len());
             let mut loss = 0.0;
             for batch in order.chunks(BATCH) {
+                progress.tick();
                 let tasks: Vec<Gradient> =
                     batch.par_chunks(TASK).map(|task| Gradient::of(self, examples, task)).collect();
                 let mut sum = Gradient::none(self);
@@ -332,7 +335,7 @@ mod tests {
         let params = FitParams { epochs: 60, rate: 1e-2, decay: 1e-3, seed: 5 };
         let [one, three] = on_one_and_three_threads(|| {
             let mut network = Network::fresh(&examples, 5);
-            network.fit(&examples, &params, |_, _| ());
+            network.fit(&examples, &params, &(), |_, _| ());
             network
         });
         assert_eq!(one, three);

@@ -111,6 +111,7 @@ pub(crate) fn ties(
     order.par_chunks(ROWS).for_each_init(
         || (structure.scratch(), model.scratch(), vec![0.0; k]),
         |(scratch, layers, row), rows| {
+            progress.tick();
             for &i in rows {
                 let i = i as usize;
                 let ours = |j: usize| i < j || !graph.neighbours(j).0.contains(&(i as u32));

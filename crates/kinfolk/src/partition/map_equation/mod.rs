@@ -83,7 +83,7 @@ pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Pr
     };
     progress.advance(1);
     progress.begin("modules", 1);
-    let found = search::search(&network, params.seed);
+    let found = search::search(&network, params.seed, progress);
     let mut modules = vec![0; graph.len()];
     order.iter().zip(found.modules).for_each(|(&v, module)| modules[v as usize] = module);
     let labels = number_by_size(&modules);

@@ -14,6 +14,7 @@
 
 use super::equation::{Rates, modular_bits, plogp, plogp_slope};
 use super::network::{Network, Row};
+use crate::Progress;
 use crate::random::Stream;
 use std::f64::consts::LOG2_E;
 use std::ops::Range;
@@ -57,7 +58,13 @@ impl Partition {
 
     /// Moves vertices until none wants to; true if any did. `outside` is how often modules are entered that are not
     /// in this network.
-    pub fn improve(&mut self, network: &Network, outside: f64, random: &mut Stream) -> bool {
+    pub fn improve(
+        &mut self,
+        network: &Network,
+        outside: f64,
+        random: &mut Stream,
+        progress: &dyn Progress,
+    ) -> bool {
         let n = network.len();
         let mut table = Table::new(self, n, outside);
         let mut asked = vec![true; n];
@@ -66,7 +73,11 @@ impl Partition {
         let mut moves = 0;
         for _ in 0..MOST_PASSES {
             let before = moves;
-            for v in order.iter().flat_map(|block| block.clone()) {
+            let begun = |block: &Range<usize>| {
+                progress.tick();
+                block.clone()
+            };
+            for v in order.iter().flat_map(begun) {
                 if !std::mem::take(&mut asked[v]) {
                     continue;
                 }

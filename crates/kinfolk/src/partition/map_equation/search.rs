@@ -13,6 +13,7 @@
 use super::equation::plogp;
 use super::moves::Partition;
 use super::network::{Members, Network};
+use crate::Progress;
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
@@ -25,17 +26,17 @@ const LEAST_GAIN: f64 = 2e-4;
 const MOST_ROUNDS: u64 = 100;
 
 /// A partition of the network.
-pub(super) fn search(network: &Network, seed: u64) -> Partition {
+pub(super) fn search(network: &Network, seed: u64, progress: &dyn Progress) -> Partition {
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
     let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
     let mut partition = Partition::singletons(network);
-    partition.improve(network, 0.0, random);
-    partition.merge(network, random);
+    partition.improve(network, 0.0, random, progress);
+    partition.merge(network, random, progress);
     for round in 1..=MOST_ROUNDS {
-        partition.move_parts(network, seed, round);
+        partition.move_parts(network, seed, round, progress);
         let before = partition.bits();
-        if partition.improve(network, 0.0, random) {
-            partition.merge(network, random);
+        if partition.improve(network, 0.0, random, progress) {
+            partition.merge(network, random, progress);
         }
         // Vertices that gain little after parts have moved say that both have settled.
         let gain = before - partition.bits();
@@ -51,11 +52,11 @@ pub(super) fn search(network: &Network, seed: u64) -> Partition {
 
 impl Partition {
     /// Joins whole modules, then modules of modules, until no two want to.
-    fn merge(&mut self, network: &Network, random: &mut Stream) {
+    fn merge(&mut self, network: &Network, random: &mut Stream, progress: &dyn Progress) {
         let mut coarse = self.coarsen(network);
         loop {
             let mut joined = Partition::singletons(&coarse);
-            if !joined.improve(&coarse, 0.0, random) {
+            if !joined.improve(&coarse, 0.0, random, progress) {
                 return;
             }
             coarse = joined.coarsen(&coarse);
@@ -70,19 +71,25 @@ impl Partition {
     }
 
     /// Breaks modules into parts and lets the parts move.
-    fn move_parts(&mut self, network: &Network, seed: u64, round: u64) {
-        let (mut parts, owners) = self.parts(network, seed, round);
+    fn move_parts(&mut self, network: &Network, seed: u64, round: u64, progress: &dyn Progress) {
+        let (mut parts, owners) = self.parts(network, seed, round, progress);
         let coarse = parts.coarsen(network);
         let mut moved = Partition { modules: owners, rates: std::mem::take(&mut self.rates) };
         let random = &mut Stream::new(seed, Purpose::Moves, round, 0);
-        moved.improve(&coarse, 0.0, random);
-        moved.merge(&coarse, random);
+        moved.improve(&coarse, 0.0, random, progress);
+        moved.merge(&coarse, random, progress);
         parts.compose(moved);
         *self = parts;
     }
 
     /// The parts into which each module falls if all others stay whole, and the module of each part.
-    fn parts(&self, network: &Network, seed: u64, round: u64) -> (Partition, Vec<u32>) {
+    fn parts(
+        &self,
+        network: &Network,
+        seed: u64,
+        round: u64,
+        progress: &dyn Progress,
+    ) -> (Partition, Vec<u32>) {
         let members = Members::new(&self.modules, self.rates.len());
         let entered: f64 = self.rates.iter().map(|rates| rates.enter).sum();
         let parts: Vec<Partition> = (0..self.rates.len())
@@ -91,7 +98,7 @@ impl Partition {
                 let inside = network.inside(&members, &self.modules, m);
                 let mut parts = Partition::singletons(&inside);
                 let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
-                parts.improve(&inside, entered - self.rates[m].enter, random);
+                parts.improve(&inside, entered - self.rates[m].enter, random, progress);
                 parts
             })
             .collect();

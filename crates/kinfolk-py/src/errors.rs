@@ -1,0 +1,29 @@
+//! The library's errors as Python's.
+
+use kinfolk::Error;
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(_kinfolk, ZeroRow, PyValueError, "A row has no direction.");
+
+/// What Python raises for an error of the library.
+pub fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Missing { path } => {
+            // The system's number makes `errno` and `filename` what they are after `open`.
+            const NO_SUCH_FILE: i32 = 2;
+            PyFileNotFoundError::new_err((NO_SUCH_FILE, "No such file or directory", path))
+        }
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, source.to_string(), path)),
+            None => PyOSError::new_err(format!("{}: {source}", path.display())),
+        },
+        // Parameters are spelled as the command spells them.
+        Error::Parameter { name, expected, found } => {
+            let name = name.trim_start_matches('-').replace('-', "_");
+            PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
+        }
+        zero @ Error::ZeroRow { .. } => ZeroRow::new_err(zero.to_string()),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}

@@ -1,0 +1,264 @@
+//! The functions around clustering: neighbours, baselines, scores, made-up sets, reasons, the command.
+
+use crate::arrays::{Matrix, Neighbours, checked, graph, labels};
+use crate::errors::raise;
+use crate::work::Manner;
+use kinfolk::io::AtomicFile;
+use kinfolk::metrics::{Fscore, evaluate};
+use kinfolk::synth::{Synth, SynthParams};
+use kinfolk::{Error, KnnParams, Search, Tie};
+use kinfolk_baselines::Method;
+use kinfolk_cli::{Album, Line, Needs};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Rows of a made-up set that are filled at a time, in values.
+const BLOCK_VALUES: usize = 1 << 20;
+
+/// The nearest neighbours of every row: ids and similarities, N x K each.
+#[pyfunction]
+pub fn knn_graph<'py>(
+    py: Python<'py>,
+    x: Matrix,
+    k: usize,
+    recall: Option<f32>,
+    seed: u64,
+    manner: Manner,
+) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray2<f32>>)> {
+    let search = match recall {
+        None => Search::Auto,
+        Some(1.0) => Search::Exact,
+        Some(recall) => Search::Recall(recall),
+    };
+    let params = KnnParams { k, search, seed, ..KnnParams::default() };
+    let found = manner.run(py, move |progress| kinfolk::knn_graph(&x.embeddings()?, &params, progress))?.0;
+    let shape = [found.len(), found.k()];
+    let (ids, similarities) = found.into_parts();
+    Ok((PyArray1::from_vec(py, ids).reshape(shape)?, PyArray1::from_vec(py, similarities).reshape(shape)?))
+}
+
+/// The parameters of a baseline and their usual values, as text.
+#[pyfunction]
+pub fn parameters(method: &str) -> PyResult<Vec<(&'static str, String)>> {
+    Ok(named(method)?.parameters())
+}
+
+fn named(method: &str) -> PyResult<Method> {
+    Method::named(method).ok_or_else(|| {
+        let names = Method::NAMES.join(", ");
+        PyValueError::new_err(format!("method: expected one of {names}, found {method:?}"))
+    })
+}
+
+/// Clusters by one of the well-known methods: on the rows, or on neighbours, searched for where it needs them.
+#[pyfunction]
+pub fn baseline<'py>(
+    py: Python<'py>,
+    method: &str,
+    x: Option<Matrix>,
+    neighbours: Option<Neighbours<'py>>,
+    parameters: Vec<(String, String)>,
+    k: usize,
+    seed: u64,
+    manner: Manner,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let mut baseline = named(method)?;
+    for (name, value) in &parameters {
+        baseline.set(name, value).map_err(raise)?;
+    }
+    let neighbours = graph(neighbours)?;
+    let labels = manner.run(py, move |progress| {
+        let graph = checked(neighbours)?;
+        let found = match (x, graph) {
+            (None, Some(graph)) => baseline.run_on(&graph, progress),
+            (None, None) => Err(Error::Parameter {
+                name: "X",
+                expected: "embeddings or a graph",
+                found: "neither".to_owned(),
+            }),
+            (Some(x), given) => {
+                let embeddings = x.embeddings()?;
+                let graph = match given {
+                    None if baseline.needs_graph(embeddings.len()) => {
+                        let params = KnnParams { k, seed, ..KnnParams::default() };
+                        Some(kinfolk::knn_graph(&embeddings, &params, progress)?.0)
+                    }
+                    given => given,
+                };
+                baseline.run(&embeddings, graph.as_ref(), progress)
+            }
+        };
+        Ok(found?.labels)
+    })?;
+    Ok(PyArray1::from_vec(py, labels))
+}
+
+/// Every score of predicted labels.
+#[pyfunction]
+pub fn scores<'py>(
+    py: Python<'py>,
+    truth: PyReadonlyArray1<'py, i64>,
+    predicted: PyReadonlyArray1<'py, i64>,
+) -> PyResult<((f64, f64, f64), (f64, f64, f64), f64)> {
+    let (truth, predicted) = (labels(&truth), labels(&predicted));
+    let scores = py.detach(|| evaluate(&truth, &predicted)).map_err(raise)?;
+    let three = |score: Fscore| (score.precision, score.recall, score.f);
+    Ok((three(scores.pairwise), three(scores.bcubed), scores.nmi))
+}
+
+/// Rows and labels of each part of a made-up set.
+#[pyfunction]
+pub fn synth<'py>(
+    py: Python<'py>,
+    parameters: Bound<'py, PyDict>,
+    split: Option<f64>,
+    manner: Manner,
+) -> PyResult<Vec<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<i64>>)>> {
+    let mut params = SynthParams::default();
+    for (name, value) in parameters {
+        set(&mut params, &name.extract::<String>()?, &value)?;
+    }
+    let synth = Synth::new(params).map_err(raise)?;
+    let parts = match split {
+        None => vec![synth.whole()],
+        Some(share) => {
+            let (train, test) = synth.split(share).map_err(raise)?;
+            vec![train, test]
+        }
+    };
+    let made = parts.into_iter().map(|part| {
+        let (rows, dim) = (part.rows(), part.dim());
+        let labels = part.labels();
+        let data = manner.run(py, move |progress| {
+            let mut data = vec![0f32; rows * dim];
+            let at_once = (BLOCK_VALUES / dim).max(1);
+            progress.begin("rows", rows as u64);
+            for (block, values) in data.chunks_mut(at_once * dim).enumerate() {
+                let (first, count) = (block * at_once, values.len() / dim);
+                part.fill(first..first + count, values);
+                progress.advance(count as u64);
+            }
+            Ok(data)
+        })?;
+        Ok((PyArray1::from_vec(py, data).reshape([rows, dim])?, PyArray1::from_vec(py, labels)))
+    });
+    made.collect()
+}
+
+fn set(params: &mut SynthParams, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match name {
+        "identities" => params.identities = value.extract()?,
+        "dim" => params.dim = value.extract()?,
+        "seed" => params.seed = value.extract()?,
+        "intrinsic_dim" => params.intrinsic_dim = value.extract()?,
+        "mean_size" => params.mean_size = value.extract()?,
+        "size_spread" => params.size_spread = value.extract()?,
+        "min_size" => params.min_size = value.extract()?,
+        "max_size" => params.max_size = value.extract()?,
+        "singletons" => params.singletons = value.extract()?,
+        "group_size" => params.group_size = value.extract()?,
+        "likeness" => params.likeness = value.extract()?,
+        "max_modes" => params.max_modes = value.extract()?,
+        "mode_spread" => params.mode_spread = value.extract()?,
+        "noise" => params.noise = value.extract()?,
+        "noise_tail" => params.noise_tail = value.extract()?,
+        "drift_directions" => params.drift_directions = value.extract()?,
+        "drift_from" => params.drift_from = value.extract()?,
+        "drift" => params.drift = value.extract()?,
+        other => return Err(PyTypeError::new_err(format!("synth() has no parameter {other:?}"))),
+    }
+    Ok(())
+}
+
+/// What an estimator keeps of a clustering: see `cluster`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Kept<'py> {
+    labels: PyReadonlyArray1<'py, i64>,
+    confidence: PyReadonlyArray1<'py, f32>,
+    parent: PyReadonlyArray1<'py, i64>,
+    probability: PyReadonlyArray1<'py, f32>,
+    ties: Bound<'py, PyDict>,
+    k: u64,
+    tau: Option<f32>,
+    least: Option<f32>,
+}
+
+/// Why a row is in its cluster, or why two rows are together or not.
+#[pyfunction]
+pub fn explain(kept: Kept<'_>, x: Option<Matrix>, row: usize, other: Option<usize>) -> PyResult<String> {
+    let needs = match (kept.least, kept.tau) {
+        (Some(least), _) => Needs::Probability(least),
+        (None, tau) => Needs::Similarity(tau.unwrap_or(-1.0)),
+    };
+    let features = x.map(Matrix::embeddings).transpose().map_err(raise)?;
+    let album = Album::new(kept.lines()?, kept.k, needs, features, "result").map_err(raise)?;
+    album.explain(row, other).map_err(raise)
+}
+
+impl Kept<'_> {
+    fn lines(&self) -> PyResult<Vec<Line>> {
+        let rows = self.labels.as_array().len();
+        let column = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, f32>>> {
+            self.ties.get_item(name)?.map(|column| Ok(column.extract()?)).transpose()
+        };
+        let count = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, u32>>> {
+            self.ties.get_item(name)?.map(|column| Ok(column.extract()?)).transpose()
+        };
+        let (similarity, rank, back, shared) =
+            (column("similarity")?, count("rank")?, count("rank_back")?, count("shared")?);
+        let outside: Option<PyReadonlyArray1<'_, i64>> =
+            self.ties.get_item("outside")?.map(|column| column.extract()).transpose()?;
+        let (outside_similarity, outside_probability) =
+            (column("outside_similarity")?, column("outside_probability")?);
+        let line = |row: usize| -> Option<Line> {
+            let parent = u32::try_from(*self.parent.get(row)?).ok();
+            let parent = match parent {
+                Some(parent) => Some((parent, *similarity.as_ref()?.get(row)?)),
+                None => None,
+            };
+            let tie = match (parent, &rank, &back, &shared) {
+                (Some((parent, similarity)), Some(rank), Some(back), Some(shared)) => Some(Tie {
+                    row: parent,
+                    similarity,
+                    probability: *self.probability.get(row)?,
+                    ranks: [*rank.get(row)?, *back.get(row)?],
+                    shared: *shared.get(row)?,
+                }),
+                _ => None,
+            };
+            let outside = match (&outside, &outside_similarity, &outside_probability) {
+                (Some(outside), Some(similarity), Some(probability)) => u32::try_from(*outside.get(row)?)
+                    .ok()
+                    .zip(similarity.get(row).copied().zip(probability.get(row).copied()))
+                    .map(|(other, (similarity, probability))| (other, similarity, probability)),
+                _ => None,
+            };
+            let (cluster, confidence) = (*self.labels.get(row)?, *self.confidence.get(row)?);
+            Some(Line { cluster, confidence, parent, tie, outside })
+        };
+        let lines: Option<Vec<Line>> = (0..rows).map(line).collect();
+        lines.ok_or_else(|| {
+            PyValueError::new_err(format!("result: expected {rows} of everything, found fewer"))
+        })
+    }
+}
+
+/// Writes a file, whole or not at all.
+#[pyfunction]
+pub fn write(path: PathBuf, data: &[u8]) -> PyResult<()> {
+    let mut file = AtomicFile::create(&path).map_err(raise)?;
+    file.write_all(data).map_err(|e| raise(Error::io(&path, e)))?;
+    file.commit().map_err(raise)
+}
+
+/// The command, with its own name as the first argument; returns the exit code.
+#[pyfunction]
+pub fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| kinfolk_cli::run(arguments))
+}

@@ -1,0 +1,29 @@
+//! The extension module of the Python package `kinfolk`: the library's functions with NumPy arrays in and out. What a user
+//! sees is in `python/kinfolk`; it calls these functions with all arguments in their place.
+
+mod arrays;
+mod cluster;
+mod errors;
+mod functions;
+mod train;
+mod work;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _kinfolk {
+    #[pymodule_export]
+    use crate::cluster::{cluster, method_of};
+    #[pymodule_export]
+    use crate::errors::ZeroRow;
+    #[pymodule_export]
+    use crate::functions::{baseline, explain, knn_graph, parameters, run, scores, synth, write};
+    #[pymodule_export]
+    use crate::train::train;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,81 @@
+//! Training on labelled rows, with the choices of `kinfolk train`.
+
+use crate::arrays::{Matrix, Neighbours, checked, graph, labels};
+use crate::work::Manner;
+use kinfolk::{Embeddings, Error, KinTraining, KnnGraph, KnnParams, Progress, train_kin};
+use kinfolk_nn::{FitParams, GcnEParams, GcnVParams, KinModel, TrainParams};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Trains a model and returns its file.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the Python side has names for them")]
+pub fn train<'py>(
+    py: Python<'py>,
+    x: Matrix,
+    y: PyReadonlyArray1<'py, i64>,
+    neighbours: Option<Neighbours<'py>>,
+    method: String,
+    k: Option<usize>,
+    seed: u64,
+    manner: Manner,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (neighbours, y) = (graph(neighbours)?, labels(&y));
+    let usual = KnnParams::default();
+    let knn = KnnParams { k: k.unwrap_or(usual.k), seed, ..usual };
+    let model = manner.run(py, move |progress| {
+        let embeddings = x.embeddings()?;
+        let graph = checked(neighbours)?;
+        match method.as_str() {
+            "kin" => kin(&embeddings, &y, graph.as_ref(), knn, progress),
+            "gcn-v" | "gcn-ve" => {
+                networks(&embeddings, &y, graph.as_ref(), knn, method == "gcn-ve", progress)
+            }
+            other => Err(Error::Parameter {
+                name: "method",
+                expected: "one that learns (kin, gcn-v or gcn-ve)",
+                found: other.to_owned(),
+            }),
+        }
+    })?;
+    Ok(PyBytes::new(py, &model))
+}
+
+fn kin(
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: Option<&KnnGraph>,
+    knn: KnnParams,
+    progress: &dyn Progress,
+) -> kinfolk::Result<Vec<u8>> {
+    let params = KinTraining { knn, validation: FitParams::default().validation, ..KinTraining::default() };
+    let trained = train_kin(embeddings, labels, graph, &params, progress)?;
+    let (edge, probability) = (trained.model, trained.probability);
+    KinModel { edge, probability, doubt: trained.doubt, k: trained.k }.to_bytes()
+}
+
+fn networks(
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: Option<&KnnGraph>,
+    mut knn: KnnParams,
+    connectivity: bool,
+    progress: &dyn Progress,
+) -> kinfolk::Result<Vec<u8>> {
+    knn.k = graph.map_or(knn.k, KnnGraph::k);
+    let (mut gcn_v, mut gcn_e) = (GcnVParams::default(), GcnEParams::default());
+    // Many steps for a small set; for a large one fewer, whose products are faster.
+    let batch = (embeddings.len() / 800).next_power_of_two().clamp(64, 256);
+    gcn_v.fit = FitParams { batch, seed: knn.seed, ..gcn_v.fit };
+    gcn_e.fit = FitParams {
+        learning_rate: gcn_v.fit.learning_rate,
+        validation: gcn_v.fit.validation,
+        seed: knn.seed,
+        ..gcn_e.fit
+    };
+    let k_rebuild = knn.k;
+    let params = TrainParams { knn, gcn_v, gcn_e: connectivity.then_some(gcn_e), k_rebuild };
+    let trained = kinfolk_nn::train(embeddings, labels, graph, &params, None, &mut |_| Ok(()), progress)?;
+    trained.model.to_bytes()
+}

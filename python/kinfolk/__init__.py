@@ -1,0 +1,54 @@
+"""kinfolk groups embeddings of the same identity: faces, products, voices, sentences.
+
+>>> import kinfolk
+>>> X, y = kinfolk.synth(identities=40, dim=64)
+>>> labels = kinfolk.Kinfolk().fit_predict(X)
+>>> kinfolk.metrics.bcubed(y, labels).f > 0.8
+True
+
+What is here:
+
+- :class:`Kinfolk`, a clusterer with the manners of scikit-learn: ``fit``, ``predict``, ``save``, ``load``;
+- :func:`cluster`, :func:`knn_graph`, :func:`explain`, :func:`synth`;
+- :mod:`kinfolk.metrics`: ``pairwise``, ``bcubed``, ``nmi``;
+- :mod:`kinfolk.baselines`: the well-known methods, a function each.
+
+Similarity is the cosine: rows are normalised. The same input, parameters and seed give the same labels on any number of
+threads.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ._kinfolk import __version__
+
+if TYPE_CHECKING:
+    from . import baselines, metrics
+    from ._estimator import Kinfolk
+    from ._functions import cluster, explain, knn_graph, synth
+
+# NumPy takes longer to import than everything here, so modules that need it wait until they are used.
+_HOMES = {
+    "Kinfolk": "_estimator",
+    "baselines": "baselines",
+    "cluster": "_functions",
+    "explain": "_functions",
+    "knn_graph": "_functions",
+    "metrics": "metrics",
+    "synth": "_functions",
+}
+
+__all__ = ["Kinfolk", "__version__", "baselines", "cluster", "explain", "knn_graph", "metrics", "synth"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kinfolk' has no attribute {name!r}")
+    home = import_module(f".{_HOMES[name]}", __name__)
+    found = home if name == _HOMES[name] else getattr(home, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

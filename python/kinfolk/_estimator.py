@@ -1,0 +1,366 @@
+"""The estimator. It has the manners of scikit-learn, not its base classes, so that scikit-learn need not be there."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from . import _kinfolk
+from ._arrays import graph as as_graph
+from ._arrays import labels as as_labels
+from ._arrays import matrix
+from ._work import Manner, neighbours, seed
+from ._zero_rows import RowsWithDirection
+
+METHODS = ("kin", "density", "gcn-v", "gcn-ve")
+
+# Three of ten are held out to choose by; fewer would choose nothing.
+_FEWEST_IDENTITIES = 10
+
+
+class Kinfolk:
+    """Groups rows of the same identity, without labels, a number of clusters or a threshold.
+
+    Parameters
+    ----------
+    method : "kin", "density", "gcn-v" or "gcn-ve"
+        ``kin`` weighs every edge of the graph of nearest neighbours by the probability that it joins one identity.
+        ``density`` is the tree of nearest denser neighbours, cut where the set suggests. ``gcn-v`` and ``gcn-ve`` are the
+        networks of the paper and need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
+    prefer : "precision", "balanced", "recall" or a probability
+        Which mistake is worse: to mix two identities, neither, or to split one; or what the probability of a tie must
+        exceed. Only for ``kin``. A trained model has its own idea of what is balanced.
+    k : "auto" or int
+        Neighbours of each row. ``"auto"`` is 80, or what the model was trained with, and for ``kin`` without a model twice
+        as many where identities are large.
+    model : path, optional
+        A model file (``.safetensors``) that ``save`` or the command ``kinfolk train`` wrote.
+    random_state : int or generator of NumPy, optional
+        Seed of everything random; ``None`` is 0, so results do not change from run to run.
+    n_jobs : int, optional
+        Threads; ``None`` and -1 are all cores. Labels do not depend on it.
+    verbose : bool
+        Show progress, where ``tqdm`` is installed.
+
+    Attributes
+    ----------
+    labels_ : int64 array
+        The cluster of every row: 0, 1, 2 ... by descending size.
+    parent_ : int64 array
+        The row that each row is tied to; -1 for the root of a cluster. For methods other than ``kin`` the tie was cut if
+        the two are in different clusters.
+    probabilities_ : float32 array
+        How probable it is that a row and its parent are of one identity; 1 where there is no parent. For methods other than
+        ``kin`` this gives an order and no more.
+    confidence_ : float32 array
+        For ``kin`` the probability of the row's most probable tie within its cluster; else what the method orders rows by.
+    ties_ : dict of arrays
+        More of what is known of each row's ties: ``similarity`` to the parent and, for ``kin``, ``rank`` and ``rank_back``
+        among each other's neighbours (from 1, 0 if not listed), ``shared`` neighbours, and the most probable tie to another
+        cluster: ``outside`` (the row, -1 for none), ``outside_similarity``, ``outside_probability``.
+    doubts_ : structured array
+        Up to 1,000 decisions most worth a look, the most doubtful first: whether ``row`` and ``other`` were put
+        ``together``, the ``doubt`` that this is wrong, how many ``rows`` and ``others`` it moves.
+    k_ : int
+        Neighbours in the graph that was used.
+    tau_, least_probability_ : float or None
+        What the similarity or the probability of a tie had to exceed; one of them is ``None``.
+    model_ : bytes
+        The content of the model file, where there is a model.
+    n_features_in_ : int
+        Columns of X.
+
+    Notes
+    -----
+    float32 arrays in C order whose rows are of unit length are used as they are, memory maps too; of all others one
+    normalised float32 copy is made. Do not write to X while it is in use. A row of zeros has no direction: each stays alone,
+    with a warning. NaN and infinity are refused.
+
+    Examples
+    --------
+    >>> from kinfolk import Kinfolk, metrics, synth
+    >>> X, y = synth(identities=40, dim=64)
+    >>> found = Kinfolk().fit(X)
+    >>> metrics.bcubed(y, found.labels_).f > 0.8
+    True
+
+    With labels it learns, and clusters other identities better, if they are of the same kind:
+
+    >>> (X, y), (X_new, y_new) = synth(identities=60, dim=64, split=0.5)
+    >>> found = Kinfolk().fit(X, y).predict(X_new)
+    >>> metrics.bcubed(y_new, found).f > 0.8
+    True
+    """
+
+    labels_: np.ndarray
+    parent_: np.ndarray
+    probabilities_: np.ndarray
+    confidence_: np.ndarray
+    ties_: dict[str, np.ndarray]
+    doubts_: np.ndarray
+    k_: int
+    tau_: float | None
+    least_probability_: float | None
+    model_: bytes
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    # For versions of scikit-learn before 1.6.
+    _estimator_type = "clusterer"
+
+    def __init__(
+        self,
+        method: str = "kin",
+        prefer: str | float = "balanced",
+        k: str | int = "auto",
+        model: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.method = method
+        self.prefer = prefer
+        self.k = k
+        self.model = model
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Kinfolk:
+        """Clusters the rows of ``X``. With ``y``, the identity of each row, a model is trained first, by ``method``, and
+        ``labels_`` are what it makes of ``X``.
+
+        Labels of fewer than ten identities teach nothing: ``y`` is then ignored, with a warning.
+        """
+        return self._fit(X, y, None)
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """``fit``, then ``labels_``."""
+        return self.fit(X, y).labels_
+
+    @property
+    def predict(self) -> Any:
+        """``predict(X)`` clusters other rows, of other identities, with the model: that of ``fit(X, y)`` or ``load``, or,
+        after ``fit(X)``, the parameter ``model``. Without one there is no ``predict``.
+
+        Rows are grouped among themselves: the labels have nothing to do with ``labels_``, and those of a part of X are not
+        a part of the labels of X.
+        """
+        if not hasattr(self, "model_") and self.model is None:
+            raise AttributeError("predict: expected a model, by fit(X, y), load or the parameter model, found none")
+        return self._predict
+
+    def _predict(self, X: Any) -> np.ndarray:
+        if not hasattr(self, "model_"):
+            raise _not_fitted("predict: expected fit or load before, found neither")
+        self._check_names(_names(X))
+        X = matrix(X)
+        expected = getattr(self, "n_features_in_", X.shape[1])
+        if X.shape[1] != expected:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input"
+            )
+        number = seed(self.random_state)
+        with Manner(self.n_jobs, self.verbose) as manner:
+            try:
+                found = self._cluster(X, None, self.model_, number, manner)
+            except _kinfolk.ZeroRow as zero:
+                others = RowsWithDirection(X, zero)
+                found = others.restore(self._cluster(others.X, None, self.model_, number, manner))
+        labels: np.ndarray = found["labels"]
+        return labels
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model that ``fit(X, y)`` trained, as the command ``kinfolk train`` does (``.safetensors``)."""
+        if not hasattr(self, "model_"):
+            raise _not_fitted("save: expected a model, by fit(X, y), load or the parameter model, found none")
+        _kinfolk.write(os.fspath(path), self.model_)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Kinfolk:
+        """An estimator with a model that ``save`` or the command ``kinfolk train`` wrote, ready to ``predict``.
+
+        >>> import tempfile
+        >>> from kinfolk import Kinfolk, synth
+        >>> X, y = synth(identities=40, dim=64)
+        >>> trained = Kinfolk().fit(X, y)
+        >>> with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+        ...     trained.save(file.name)
+        ...     loaded = Kinfolk.load(file.name)
+        >>> bool((loaded.predict(X) == trained.labels_).all())
+        True
+        """
+        model = _read(path)
+        # gcn-v can be had of a model of gcn-ve; else a model knows what it is for.
+        parameters.setdefault("method", _kinfolk.method_of(model, os.fspath(path)))
+        loaded = cls(model=path, **parameters)
+        loaded.model_ = model
+        return loaded
+
+    def _fit(self, X: Any, y: Any, graph: Any) -> Kinfolk:
+        names = _names(X)
+        X = matrix(X)
+        graph = as_graph(graph)
+        number = seed(self.random_state)
+        y = None if y is None else as_labels(y, "y", len(X))
+        model = None if self.model is None else _read(self.model)
+        with Manner(self.n_jobs, self.verbose) as manner:
+            try:
+                found, model = self._learn(X, y, graph, model, number, manner)
+            except _kinfolk.ZeroRow as zero:
+                # Rows of a graph cannot be left out.
+                if graph is not None:
+                    raise
+                others = RowsWithDirection(X, zero)
+                found, model = self._learn(others.X, others.of(y), None, model, number, manner)
+                found = others.restore(found)
+        self._keep(found, model, X, names)
+        return self
+
+    def _learn(self, X: np.ndarray, y: Any, graph: Any, model: Any, number: int, manner: Manner) -> tuple[Any, Any]:
+        if y is not None:
+            model = self._train(X, y, graph, model, number, manner)
+        return self._cluster(X, graph, model, number, manner), model
+
+    def _train(
+        self, X: np.ndarray, y: np.ndarray, graph: Any, model: bytes | None, number: int, manner: Manner
+    ) -> bytes | None:
+        identities = len(np.unique(y))
+        if identities < _FEWEST_IDENTITIES:
+            message = (
+                f"y: expected at least {_FEWEST_IDENTITIES} identities to learn from, found {identities}; y is ignored"
+            )
+            warnings.warn(message, UserWarning, stacklevel=5)
+            return model
+        if model is not None:
+            raise ValueError("model: expected None to train one, found one")
+        return _kinfolk.train(X, y, graph, str(self.method), neighbours(self.k), number, manner)
+
+    def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, manner: Manner) -> dict[str, Any]:
+        prefer = self.prefer if isinstance(self.prefer, str) else float(self.prefer)
+        return _kinfolk.cluster(X, graph, str(self.method), prefer, neighbours(self.k), model, number, manner)
+
+    def _keep(self, found: dict[str, Any], model: bytes | None, X: np.ndarray, names: Any) -> None:
+        self.labels_ = found["labels"]
+        self.confidence_ = found["confidence"]
+        self.parent_ = found["parent"]
+        self.probabilities_ = found["probability"]
+        self.ties_ = found["ties"]
+        self.doubts_ = _table(found["doubts"])
+        self.k_ = found["k"]
+        self.tau_ = found["tau"]
+        self.least_probability_ = found["least"]
+        self.n_features_in_ = X.shape[1]
+        for name, value in (("feature_names_in_", names), ("model_", model)):
+            if value is not None:
+                setattr(self, name, value)
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _kept(self) -> dict[str, Any]:
+        """What the extension module needs to explain."""
+        if not hasattr(self, "labels_"):
+            raise _not_fitted("explain: expected a result of fit, found none")
+        return {
+            "labels": self.labels_,
+            "confidence": self.confidence_,
+            "parent": self.parent_,
+            "probability": self.probabilities_,
+            "ties": self.ties_,
+            "k": self.k_,
+            "tau": self.tau_,
+            "least": self.least_probability_,
+        }
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters and their values."""
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **parameters: Any) -> Kinfolk:
+        """Sets parameters by name."""
+        known = _parameters(type(self))
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"Invalid parameter {name!r} for {type(self).__name__}: expected one of {list(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        usual = _parameters(type(self))
+        values = ((name, getattr(self, name)) for name in usual)
+        given = (f"{name}={value!r}" for name, value in values if value is not usual[name] and value != usual[name])
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "labels_") or hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags  # type: ignore[import-untyped]
+
+        return Tags(estimator_type="clusterer", target_tags=TargetTags(required=False), input_tags=InputTags())
+
+    def _check_names(self, names: Any) -> None:
+        """As scikit-learn does, in its words."""
+        fitted, name = getattr(self, "feature_names_in_", None), type(self).__name__
+        if not hasattr(self, "n_features_in_") or (fitted is None and names is None):
+            return
+        if fitted is None:
+            warnings.warn(
+                f"X has feature names, but {name} was fitted without feature names", UserWarning, stacklevel=3
+            )
+        elif names is None:
+            message = f"X does not have valid feature names, but {name} was fitted with feature names"
+            warnings.warn(message, UserWarning, stacklevel=3)
+        elif list(names) != list(fitted):
+            message = "The feature names should match those that were passed during fit.\n"
+            unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+            if unseen:
+                message += "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in unseen[:5])
+            if missing:
+                message += "Feature names seen at fit time, yet now missing:\n"
+                message += "".join(f"- {name}\n" for name in missing[:5])
+            if not unseen and not missing:
+                message += "Feature names must be in the same order as they were in fit.\n"
+            raise ValueError(message)
+
+
+def _parameters(cls: type) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
+
+
+def _names(X: Any) -> np.ndarray | None:
+    """The columns of a data frame, if they have names."""
+    columns = getattr(X, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = list(columns)
+    if all(isinstance(name, str) for name in names):
+        return np.asarray(names, dtype=object)
+    if any(isinstance(name, str) for name in names):
+        raise TypeError("Feature names are only supported if all input features have string names")
+    return None
+
+
+def _table(columns: dict[str, np.ndarray]) -> np.ndarray:
+    table = np.empty(len(columns["row"]), dtype=[(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def _read(path: Any) -> bytes:
+    with open(path, "rb") as file:
+        model = file.read()
+    # Refuses what is none, by its name.
+    _kinfolk.method_of(model, os.fspath(path))
+    return model
+
+
+def _not_fitted(message: str) -> Exception:
+    exceptions = sys.modules.get("sklearn.exceptions")
+    return exceptions.NotFittedError(message) if exceptions else AttributeError(message)

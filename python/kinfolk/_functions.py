@@ -1,0 +1,158 @@
+"""The functions of the package's top level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _kinfolk
+from ._arrays import graph as as_graph
+from ._arrays import matrix
+from ._work import Manner, neighbours, seed
+
+if TYPE_CHECKING:
+    from ._estimator import Kinfolk
+
+
+def knn_graph(
+    X: Any,
+    k: int = 80,
+    recall: float | None = None,
+    *,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ``k`` nearest others of every row by cosine, nearest first.
+
+    ``recall`` is the share of the true neighbours to find, as measured on a sample; 1 finds all, ``None`` all up to 50,000
+    rows and 0.98 above. Returns ids (uint32) and similarities (float32), each of shape (rows, k).
+
+    >>> ids, similarities = knn_graph([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], k=1)
+    >>> ids.ravel().tolist()
+    [1, 0, 1]
+    >>> similarities.ravel().round(2)
+    array([0.8, 0.8, 0.6], dtype=float32)
+    """
+    recall = None if recall is None else float(recall)
+    with Manner(n_jobs, verbose) as manner:
+        return _kinfolk.knn_graph(matrix(X), neighbours(k) or 80, recall, seed(random_state), manner)
+
+
+def cluster(
+    X: Any = None,
+    *,
+    graph: Any = None,
+    method: str | None = None,
+    prefer: str | float = "balanced",
+    k: str | int = "auto",
+    model: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **parameters: Any,
+) -> np.ndarray:
+    """The cluster of every row: :class:`Kinfolk` and :mod:`kinfolk.baselines` as one function.
+
+    ``graph`` has neighbours found before: (ids, similarities) as :func:`knn_graph` returns them, or a sparse matrix of
+    similarities. With ``X`` it saves the search. Alone, it allows only methods that look at neighbours and nothing else:
+    ``"infomap"``, which is then the default, and others of :mod:`kinfolk.baselines`, whose parameters can be given by name.
+
+    >>> from kinfolk import knn_graph, synth
+    >>> X, y = synth(identities=40, dim=64)
+    >>> graph = knn_graph(X, k=30)
+    >>> bool((cluster(X, graph=graph) == cluster(X, k=30)).all())
+    True
+    >>> len(set(cluster(graph=graph, th=0.4).tolist()))
+    53
+    """
+    from ._estimator import METHODS, Kinfolk
+
+    if method is None:
+        method = "kin" if X is not None else "infomap"
+    if method not in METHODS:
+        if model is not None or prefer != "balanced":
+            raise ValueError(f"method: expected one of {', '.join(METHODS)} for model and prefer, found {method!r}")
+        return baseline(method, X, graph, parameters, k, random_state, n_jobs, verbose)
+    if X is None:
+        raise ValueError(f"X: expected embeddings, without which there is no method {method!r}, found None")
+    if parameters:
+        raise TypeError(f"cluster() with method {method!r} has no parameter {next(iter(parameters))!r}")
+    estimator = Kinfolk(method, prefer, k, model, random_state, n_jobs, verbose)
+    return estimator._fit(X, None, graph).labels_
+
+
+def baseline(
+    method: str,
+    X: Any,
+    graph: Any,
+    parameters: dict[str, Any],
+    k: str | int,
+    random_state: Any,
+    n_jobs: int | None,
+    verbose: bool,
+) -> np.ndarray:
+    """A well-known method, with its parameters by name."""
+    number = seed(random_state)
+    known = dict(_kinfolk.parameters(method))
+    if "clusters" in known and parameters.get("clusters") is None:
+        raise ValueError(f"clusters: expected how many for {method}, found None")
+    given = {"seed": str(number)} if "seed" in known else {}
+    for name, value in parameters.items():
+        if value is not None:
+            given[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    rows = None if X is None else matrix(X)
+    with Manner(n_jobs, verbose) as manner:
+        return _kinfolk.baseline(
+            method, rows, as_graph(graph), list(given.items()), neighbours(k) or 80, number, manner
+        )
+
+
+def synth(
+    identities: int = 1500,
+    dim: int = 256,
+    *,
+    seed: int = 0,
+    split: float | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **profile: float,
+) -> Any:
+    """A made-up labelled set that is as hard as MS-Celeb-1M: rows of unit length (float32) and labels (int64).
+
+    With ``split``, two such pairs of different identities, that share of them in the first. The other parameters of a set
+    can be given by name: ``mean_size``, ``size_spread``, ``min_size``, ``max_size``, ``singletons``, ``group_size``,
+    ``likeness``, ``max_modes``, ``mode_spread``, ``noise``, ``noise_tail``, ``intrinsic_dim``, ``drift_directions``,
+    ``drift_from`` and ``drift``; the documentation of the Rust library says what they mean.
+
+    >>> (X, y), (X_new, y_new) = synth(identities=40, dim=64, split=0.5)
+    >>> len(set(y.tolist())), len(set(y_new.tolist()))
+    (20, 20)
+    """
+    parameters = {"identities": identities, "dim": dim, "seed": seed, **profile}
+    with Manner(n_jobs, verbose) as manner:
+        parts = _kinfolk.synth(parameters, split, manner)
+    return tuple(parts) if split is not None else parts[0]
+
+
+def explain(fitted: Kinfolk, row: int, other: int | None = None, *, X: Any = None) -> str:
+    """Why a row is in its cluster or, with another row, why the two are together or not.
+
+    ``fitted`` is a :class:`Kinfolk` after ``fit``. With the embeddings, the similarity of two rows is told as well.
+
+    >>> from kinfolk import Kinfolk, synth
+    >>> X, y = synth(identities=40, dim=64)
+    >>> print(explain(Kinfolk().fit(X), 0, 20, X=X))  # doctest: +ELLIPSIS
+    Row 0, in cluster ... with ... others.
+    Row 20, in cluster ... with ... others.
+    Their similarity is 0.654.
+    They are together by ...
+      0 - ...: similarity ..., ... likely one identity; ...; they share ... of 80 neighbours...
+    """
+    kept = fitted._kept()
+    rows = len(kept["labels"])
+    for given in (row, other):
+        if given is not None and not 0 <= given < rows:
+            raise ValueError(f"row: expected 0 to {rows - 1}, found {given}")
+    return _kinfolk.explain(kept, None if X is None else matrix(X), row, other).rstrip()

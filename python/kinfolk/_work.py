@@ -1,0 +1,77 @@
+"""How work is done: on how many threads, with which seed, and who is told of its progress."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Manner:
+    """``n_jobs`` and ``verbose`` for one call, as the extension module wants them. Closes its bar when the call is over."""
+
+    def __init__(self, n_jobs: int | None, verbose: bool):
+        self.jobs = None if n_jobs is None else int(n_jobs)
+        self.report = Bars.if_there_is_tqdm() if verbose else None
+
+    def __enter__(self) -> Manner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.report is not None:
+            self.report.close()
+
+
+class Bars:
+    """One bar of tqdm for each stage, gone when the next begins; of the kind that the terminal or notebook can show."""
+
+    def __init__(self, tqdm: Any):
+        self._tqdm = tqdm
+        self._bar: Any = None
+        self._stage: str | None = None
+
+    @classmethod
+    def if_there_is_tqdm(cls) -> Bars | None:
+        try:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
+        except ImportError:
+            return None
+        return cls(tqdm)
+
+    def __call__(self, stage: str, done: int, total: int, note: str) -> None:
+        # A stage may come twice, on a larger graph.
+        if self._bar is None or stage != self._stage or total != self._bar.total or done < self._bar.n:
+            self.close()
+            self._stage, self._bar = stage, self._tqdm(total=total, desc=stage, leave=False)
+        self._bar.set_postfix_str(note, refresh=False)
+        self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def seed(random_state: Any) -> int:
+    """The seed that scikit-learn's ``random_state`` stands for; ``None`` is 0, because results should not change from run
+    to run."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        if not 0 <= random_state < 2**64:
+            raise ValueError(f"random_state: expected 0 to 2**64 - 1, found {random_state}")
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    raise ValueError(f"random_state: expected None, a number or a generator of NumPy, found {random_state!r}")
+
+
+def neighbours(k: Any) -> int | None:
+    """``k``, or ``None`` for ``"auto"``."""
+    if k == "auto":
+        return None
+    if isinstance(k, (int, np.integer)) and not isinstance(k, bool) and k > 0:
+        return int(k)
+    raise ValueError(f'k: expected "auto" or a number of neighbours from 1, found {k!r}')

@@ -1,0 +1,95 @@
+"""Ctrl-C ends work within a second and leaves no thread behind."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import kinfolk
+from kinfolk import Kinfolk, baselines
+
+ALLOWED = 1.0
+
+
+def interrupted_after(delay, work):
+    """Seconds from Ctrl-C to its exception."""
+    sent = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(delay, send)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        return time.perf_counter() - sent[0]
+    finally:
+        timer.cancel()
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Enough for some seconds of any work."""
+    return kinfolk.synth(identities=1000, dim=128)
+
+
+@pytest.mark.parametrize("delay", [0.2, 0.6, 1.2, 2.0])
+def test_fit_is_interrupted_in_every_stage(delay, large):
+    before = threads()
+    assert interrupted_after(delay, lambda: [Kinfolk().fit(large[0]) for _ in range(10)]) < ALLOWED
+    assert threads() <= before + 1
+
+
+@pytest.mark.parametrize("method, delays", [("kin", [1.5, 4.0, 7.0]), ("gcn-ve", [1.5, 5.0])])
+def test_training_is_interrupted(method, delays, large):
+    X, y = large
+    for delay in delays:
+        assert interrupted_after(delay, lambda: [Kinfolk(method).fit(X, y) for _ in range(10)]) < ALLOWED
+
+
+@pytest.mark.parametrize("name", ["kmeans", "infomap", "aro", "dbscan", "meanshift", "hdbscan", "chinese_whispers"])
+def test_baselines_are_interrupted(name, large):
+    X, _ = large
+    how = (
+        {"clusters": 1000} if name == "kmeans" else {"k": 80} if name in ("infomap", "aro", "chinese_whispers") else {}
+    )
+    method = getattr(baselines, name)
+    assert interrupted_after(0.5, lambda: [method(X, **how) for _ in range(50)]) < ALLOWED
+
+
+def test_a_failing_progress_bar_ends_the_work(large, monkeypatch):
+    from kinfolk import _work
+
+    def fail(*_):
+        raise RuntimeError("no terminal")
+
+    monkeypatch.setattr(_work.Bars, "__call__", fail)
+    start = time.perf_counter()
+    with pytest.raises(RuntimeError, match="no terminal"):
+        Kinfolk(verbose=True).fit(large[0])
+    assert time.perf_counter() - start < 2 * ALLOWED
+
+
+def test_other_threads_run_meanwhile(large):
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.01)
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    kinfolk.knn_graph(large[0], recall=1)
+    done.set()
+    ticking.join()
+    assert np.diff(ticks).max() < 0.5
