@@ -58,7 +58,10 @@ impl Album {
         let parameters = &run["parameters"];
         let needs = match parameters["method"].as_str() {
             Some("kin") => Needs::Probability(number(&parameters["least_probability"], "least_probability")?),
-            Some(method) if kinfolk_baselines::Method::named(method).is_some() => {
+            Some(method)
+                if ["lgcn", "ltc"].contains(&method)
+                    || kinfolk_baselines::Method::named(method).is_some() =>
+            {
                 let expected = "a run of density, kin, gcn-v or gcn-ve, which keep their ties";
                 return Err(Error::format(&path, expected, method.to_owned()).into());
             }
