@@ -135,7 +135,7 @@ def test_graphs_that_are_wrong_are_refused(small):
             kinfolk.cluster(X, graph=graph)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     arrays.arrays(
         dtype=st.sampled_from([np.float16, np.float32, np.float64, np.int8, np.int32, np.uint16, bool]),

@@ -46,10 +46,14 @@ def large():
 def test_fit_is_interrupted_in_every_stage(delay, large):
     before = threads()
     assert interrupted_after(delay, lambda: [Kinfolk().fit(large[0]) for _ in range(10)]) < ALLOWED
-    assert threads() <= before + 1
+    # They end on their own, soon.
+    deadline = time.perf_counter() + ALLOWED
+    while threads() > before and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    assert threads() <= before
 
 
-@pytest.mark.parametrize("method, delays", [("kin", [1.5, 4.0, 7.0]), ("gcn-ve", [1.5, 5.0])])
+@pytest.mark.parametrize("method, delays", [("kin", [1.5, 5.0]), ("gcn-ve", [1.5, 5.0])])
 def test_training_is_interrupted(method, delays, large):
     X, y = large
     for delay in delays:

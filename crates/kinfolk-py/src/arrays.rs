@@ -100,20 +100,35 @@ impl Matrix {
     }
 }
 
-/// Neighbours and similarities, N x K each.
-pub type Neighbours<'py> = (PyReadonlyArray2<'py, u32>, PyReadonlyArray2<'py, f32>);
-
-/// A graph found before. It is checked and put in order, so it is copied.
-pub fn graph(neighbours: Option<Neighbours<'_>>) -> PyResult<Option<(usize, usize, Vec<u32>, Vec<f32>)>> {
-    let Some((ids, similarities)) = neighbours else { return Ok(None) };
-    let (ids, similarities) = (ids.as_array(), similarities.as_array());
-    let (n, k) = ids.dim();
-    Ok(Some((n, k, ids.iter().copied().collect(), similarities.iter().copied().collect())))
+/// A graph found before, N x K neighbours and similarities. It will be checked and put in order, so it is copied.
+pub struct Neighbours {
+    n: usize,
+    k: usize,
+    ids: Vec<u32>,
+    similarities: Vec<f32>,
 }
 
-/// The same, checked.
-pub fn checked(graph: Option<(usize, usize, Vec<u32>, Vec<f32>)>) -> kinfolk::Result<Option<KnnGraph>> {
-    graph.map(|(n, k, ids, similarities)| KnnGraph::from_parts(n, k, ids, similarities, "graph")).transpose()
+impl<'py> FromPyObject<'_, 'py> for Neighbours {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (ids, similarities): (PyReadonlyArray2<'_, u32>, PyReadonlyArray2<'_, f32>) = object.extract()?;
+        let (ids, similarities) = (ids.as_array(), similarities.as_array());
+        let (n, k) = ids.dim();
+        Ok(Neighbours {
+            n,
+            k,
+            ids: ids.iter().copied().collect(),
+            similarities: similarities.iter().copied().collect(),
+        })
+    }
+}
+
+impl Neighbours {
+    /// The graph, if it is one.
+    pub fn graph(self) -> kinfolk::Result<KnnGraph> {
+        KnnGraph::from_parts(self.n, self.k, self.ids, self.similarities, "graph")
+    }
 }
 
 /// Labels, copied: they are few.

@@ -1,6 +1,6 @@
 //! Clustering by the methods that keep their ties, and what is told of it.
 
-use crate::arrays::{Matrix, Neighbours, checked, column, graph};
+use crate::arrays::{Matrix, Neighbours, column};
 use crate::errors::raise;
 use crate::work::Manner;
 use kinfolk::{
@@ -163,7 +163,7 @@ impl Way {
 pub fn cluster<'py>(
     py: Python<'py>,
     x: Matrix,
-    neighbours: Option<Neighbours<'py>>,
+    neighbours: Option<Neighbours>,
     method: String,
     prefer: Preference,
     k: Option<usize>,
@@ -171,11 +171,10 @@ pub fn cluster<'py>(
     seed: u64,
     manner: Manner,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let neighbours = graph(neighbours)?;
     let way = Way { method, prefer: prefer.read()?, k, model, seed };
     let found = manner.run(py, move |progress| {
         let embeddings = x.embeddings()?;
-        let mut graph = checked(neighbours)?;
+        let mut graph = neighbours.map(Neighbours::graph).transpose()?;
         if let (Some(k), Some(wider)) = (k, &graph)
             && k != wider.k()
         {

@@ -1,6 +1,6 @@
 //! The functions around clustering: neighbours, baselines, scores, made-up sets, reasons, the command.
 
-use crate::arrays::{Matrix, Neighbours, checked, graph, labels};
+use crate::arrays::{Matrix, Neighbours, labels};
 use crate::errors::raise;
 use crate::work::Manner;
 use kinfolk::io::AtomicFile;
@@ -20,6 +20,11 @@ use std::path::PathBuf;
 /// Rows of a made-up set that are filled at a time, in values.
 const BLOCK_VALUES: usize = 1 << 20;
 
+/// What goes out.
+type Table<'py, T> = Bound<'py, PyArray2<T>>;
+type Labels<'py> = Bound<'py, PyArray1<i64>>;
+type Three = (f64, f64, f64);
+
 /// The nearest neighbours of every row: ids and similarities, N x K each.
 #[pyfunction]
 pub fn knn_graph<'py>(
@@ -29,7 +34,7 @@ pub fn knn_graph<'py>(
     recall: Option<f32>,
     seed: u64,
     manner: Manner,
-) -> PyResult<(Bound<'py, PyArray2<u32>>, Bound<'py, PyArray2<f32>>)> {
+) -> PyResult<(Table<'py, u32>, Table<'py, f32>)> {
     let search = match recall {
         None => Search::Auto,
         Some(1.0) => Search::Exact,
@@ -57,23 +62,23 @@ fn named(method: &str) -> PyResult<Method> {
 
 /// Clusters by one of the well-known methods: on the rows, or on neighbours, searched for where it needs them.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the Python side has names for them")]
 pub fn baseline<'py>(
     py: Python<'py>,
     method: &str,
     x: Option<Matrix>,
-    neighbours: Option<Neighbours<'py>>,
+    neighbours: Option<Neighbours>,
     parameters: Vec<(String, String)>,
     k: usize,
     seed: u64,
     manner: Manner,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
+) -> PyResult<Labels<'py>> {
     let mut baseline = named(method)?;
     for (name, value) in &parameters {
         baseline.set(name, value).map_err(raise)?;
     }
-    let neighbours = graph(neighbours)?;
     let labels = manner.run(py, move |progress| {
-        let graph = checked(neighbours)?;
+        let graph = neighbours.map(Neighbours::graph).transpose()?;
         let found = match (x, graph) {
             (None, Some(graph)) => baseline.run_on(&graph, progress),
             (None, None) => Err(Error::Parameter {
@@ -104,7 +109,7 @@ pub fn scores<'py>(
     py: Python<'py>,
     truth: PyReadonlyArray1<'py, i64>,
     predicted: PyReadonlyArray1<'py, i64>,
-) -> PyResult<((f64, f64, f64), (f64, f64, f64), f64)> {
+) -> PyResult<(Three, Three, f64)> {
     let (truth, predicted) = (labels(&truth), labels(&predicted));
     let scores = py.detach(|| evaluate(&truth, &predicted)).map_err(raise)?;
     let three = |score: Fscore| (score.precision, score.recall, score.f);
@@ -118,7 +123,7 @@ pub fn synth<'py>(
     parameters: Bound<'py, PyDict>,
     split: Option<f64>,
     manner: Manner,
-) -> PyResult<Vec<(Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<i64>>)>> {
+) -> PyResult<Vec<(Table<'py, f32>, Labels<'py>)>> {
     let mut params = SynthParams::default();
     for (name, value) in parameters {
         set(&mut params, &name.extract::<String>()?, &value)?;
@@ -205,10 +210,10 @@ impl Kept<'_> {
     fn lines(&self) -> PyResult<Vec<Line>> {
         let rows = self.labels.as_array().len();
         let column = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, f32>>> {
-            self.ties.get_item(name)?.map(|column| Ok(column.extract()?)).transpose()
+            self.ties.get_item(name)?.map(|column| column.extract()).transpose()
         };
         let count = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, u32>>> {
-            self.ties.get_item(name)?.map(|column| Ok(column.extract()?)).transpose()
+            self.ties.get_item(name)?.map(|column| column.extract()).transpose()
         };
         let (similarity, rank, back, shared) =
             (column("similarity")?, count("rank")?, count("rank_back")?, count("shared")?);

@@ -1,6 +1,6 @@
 //! Training on labelled rows, with the choices of `kinfolk train`.
 
-use crate::arrays::{Matrix, Neighbours, checked, graph, labels};
+use crate::arrays::{Matrix, Neighbours, labels};
 use crate::work::Manner;
 use kinfolk::{Embeddings, Error, KinTraining, KnnGraph, KnnParams, Progress, train_kin};
 use kinfolk_nn::{FitParams, GcnEParams, GcnVParams, KinModel, TrainParams};
@@ -15,18 +15,18 @@ pub fn train<'py>(
     py: Python<'py>,
     x: Matrix,
     y: PyReadonlyArray1<'py, i64>,
-    neighbours: Option<Neighbours<'py>>,
+    neighbours: Option<Neighbours>,
     method: String,
     k: Option<usize>,
     seed: u64,
     manner: Manner,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (neighbours, y) = (graph(neighbours)?, labels(&y));
+    let y = labels(&y);
     let usual = KnnParams::default();
     let knn = KnnParams { k: k.unwrap_or(usual.k), seed, ..usual };
     let model = manner.run(py, move |progress| {
         let embeddings = x.embeddings()?;
-        let graph = checked(neighbours)?;
+        let graph = neighbours.map(Neighbours::graph).transpose()?;
         match method.as_str() {
             "kin" => kin(&embeddings, &y, graph.as_ref(), knn, progress),
             "gcn-v" | "gcn-ve" => {

@@ -89,9 +89,8 @@ pub fn train_kin(
         }
     };
     let background = Background::of(embeddings, seed);
-    let start = EdgeModel::default();
     let Adapted { judged, model, losses, best } =
-        adapt(&start, graph, &background, labels, &held_out, params.epochs, seed, progress);
+        adapt(graph, &background, labels, &held_out, params.epochs, seed, progress);
     let rows: Vec<u32> = (0..labels.len() as u32).filter(|&i| held_out[i as usize]).collect();
     let judge = Judge::new(labels, rows);
     let mut choices = Vec::new();

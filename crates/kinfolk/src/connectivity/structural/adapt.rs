@@ -27,9 +27,8 @@ pub(crate) struct Adapted {
     pub(crate) best: usize,
 }
 
-/// Adapts `start` to labelled rows; `held_out` has the rows whose identities are not learned from.
+/// Adapts the built-in model to labelled rows; `held_out` has the rows whose identities are not learned from.
 pub(crate) fn adapt(
-    start: &EdgeModel,
     graph: &KnnGraph,
     background: &Background,
     labels: &[i64],
@@ -38,6 +37,7 @@ pub(crate) fn adapt(
     seed: u64,
     progress: &dyn Progress,
 ) -> Adapted {
+    let start = EdgeModel::default();
     let structure = Structure::of(graph, background);
     let rows = |held: bool| -> Vec<u32> {
         (0..labels.len() as u32).filter(|&i| held_out[i as usize] == held).collect()
