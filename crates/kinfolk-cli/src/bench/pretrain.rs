@@ -1,5 +1,4 @@
-//! Makes weights for the network of `kin`, from a seed. Those that are built in were made by a prototype of this and are still
-//! better, see MODEL_CARD.md beside them.
+//! Makes the weights of the network of `kin` that are built in, from a seed (see MODEL_CARD.md beside them).
 
 use super::measure;
 use crate::bars::Bars;
@@ -22,7 +21,7 @@ pub struct Arguments {
     #[arg(long)]
     quick: bool,
     /// Seed of everything random
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", default_value_t = PretrainParams::default().seed)]
     seed: u64,
 }
 

@@ -19,7 +19,10 @@ impl Cohort {
 
     pub(crate) fn of(embeddings: &Embeddings, ids: &[u32]) -> Self {
         let both = code(embeddings.dim(), ids.len(), |at| embeddings.row(ids[at] as usize));
-        Self { packed: both.map(|codes| Packed::pack(&codes, &[0..codes.len()], |at| ids[at]).0) }
+        Self {
+            packed: both
+                .map(|codes| Packed::pack(&codes, std::slice::from_ref(&(0..codes.len())), |at| ids[at]).0),
+        }
     }
 
     /// Fills `out` with the cosines of `count` rows from `first` on: for each row one with every chosen row, in order.
