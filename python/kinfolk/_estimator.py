@@ -17,7 +17,7 @@ from ._arrays import matrix
 from ._work import Manner, neighbours, seed
 from ._zero_rows import RowsWithDirection
 
-METHODS = ("kin", "density", "gcn-v", "gcn-ve")
+METHODS = ("kin", "density", "gcn-v", "gcn-ve", "lgcn", "ltc")
 
 # Three of ten are held out to choose by; fewer would choose nothing.
 _FEWEST_IDENTITIES = 10
@@ -28,10 +28,10 @@ class Kinfolk:
 
     Parameters
     ----------
-    method : "kin", "density", "gcn-v" or "gcn-ve"
+    method : "kin", "density", "gcn-v", "gcn-ve", "lgcn" or "ltc"
         ``kin`` weighs every edge of the graph of nearest neighbours by the probability that it joins one identity.
         ``density`` is the tree of nearest denser neighbours, cut where the set suggests. ``gcn-v`` and ``gcn-ve`` are the
-        networks of the paper and need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
+        networks of the paper, ``lgcn`` and ``ltc`` two that it is compared with; they need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
     prefer : "precision", "balanced", "recall" or a probability
         Which mistake is worse: to mix two identities, neither, or to split one; or what the probability of a tie must
         exceed. Only for ``kin``. A trained model has its own idea of what is balanced.

@@ -98,7 +98,7 @@ def test_labels_do_not_depend_on_threads(small):
     assert (one.labels_ == Kinfolk(n_jobs=-1, random_state=0).fit_predict(X)).all()
 
 
-@pytest.mark.parametrize("method", ["kin", "gcn-v"])
+@pytest.mark.parametrize("method", ["kin", "gcn-v", "lgcn", "ltc"])
 def test_training_is_that_of_the_command(method, halves, command, tmp_path):
     (X, y), (X_new, y_new) = halves
     trained = Kinfolk(method).fit(X, y)

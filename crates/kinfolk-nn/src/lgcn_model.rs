@@ -21,6 +21,15 @@ pub struct LgcnModel {
 impl LgcnModel {
     /// Writes a model file, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
+        self.contents().write(path)
+    }
+
+    /// The bytes of a model file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.contents().to_bytes(Path::new("model"))
+    }
+
+    fn contents(&self) -> Contents {
         let LgcnParams { shape, th, limit } = &self.params;
         let mut contents = Contents::of_method(
             NAME,
@@ -30,12 +39,18 @@ impl LgcnModel {
             }),
         );
         contents.add(NAME, &self.network);
-        contents.write(path)
+        contents
     }
 
     /// Reads a model file; `None` if it is the file of another method.
     pub fn read(path: &Path) -> Result<Option<Self>> {
-        let Some(mut file) = MethodFile::read(path, NAME)? else { return Ok(None) };
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        Self::parse(&bytes, &path.display().to_string())
+    }
+
+    /// The same from the bytes of a file; `place` names it in errors.
+    pub fn parse(bytes: &[u8], place: &str) -> Result<Option<Self>> {
+        let Some(mut file) = MethodFile::parse(bytes, place, NAME)? else { return Ok(None) };
         let params = LgcnParams {
             shape: PivotShape { k1: file.count("k1")?, k2: file.count("k2")?, active: file.count("active")? },
             th: file.number("th")?,

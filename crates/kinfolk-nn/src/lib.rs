@@ -21,6 +21,7 @@ mod kin_model;
 mod lgcn_model;
 mod ltc_model;
 mod model;
+mod model_file;
 mod product;
 mod tensors;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub use kin_model::KinModel;
 pub use lgcn_model::LgcnModel;
 pub use ltc_model::LtcModel;
 pub use model::{Model, ModelConfig};
+pub use model_file::ModelFile;
 #[cfg(feature = "training")]
 pub use training::{
     Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, LgcnTraining, LinkChoice, Loss,

@@ -28,6 +28,15 @@ impl LtcModel {
 
     /// Writes a model file, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
+        self.contents().write(path)
+    }
+
+    /// The bytes of a model file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.contents().to_bytes(Path::new("model"))
+    }
+
+    fn contents(&self) -> Contents {
         let LtcParams { proposals, least, segment } = &self.params;
         let settings = proposals.settings.iter().map(|s| json!({ "k": s.k, "th": s.th }));
         let mut contents = Contents::of_method(
@@ -41,12 +50,18 @@ impl LtcModel {
         );
         contents.add("gcn_d", &self.gcn_d);
         contents.add("gcn_s", &self.gcn_s);
-        contents.write(path)
+        contents
     }
 
     /// Reads a model file; `None` if it is the file of another method.
     pub fn read(path: &Path) -> Result<Option<Self>> {
-        let Some(mut file) = MethodFile::read(path, NAME)? else { return Ok(None) };
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        Self::parse(&bytes, &path.display().to_string())
+    }
+
+    /// The same from the bytes of a file; `place` names it in errors.
+    pub fn parse(bytes: &[u8], place: &str) -> Result<Option<Self>> {
+        let Some(mut file) = MethodFile::parse(bytes, place, NAME)? else { return Ok(None) };
         let setting = |value: &serde_json::Value| {
             let k = usize::try_from(value["k"].as_u64()?).ok()?;
             Some(ProposalSetting { k, th: value["th"].as_f64()? as f32 })

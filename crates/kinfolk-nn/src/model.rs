@@ -270,12 +270,11 @@ pub(crate) struct MethodFile {
 }
 
 impl MethodFile {
-    /// Reads a file; `None` if it is that of another method.
-    pub(crate) fn read(path: &Path, method: &str) -> Result<Option<Self>> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-        let place = path.display().to_string();
-        let contents = Contents::parse(&bytes, &place)?;
-        check_version(&contents.metadata, &place)?;
+    /// The contents of a file; `None` if it is that of another method.
+    pub(crate) fn parse(bytes: &[u8], place: &str, method: &str) -> Result<Option<Self>> {
+        let contents = Contents::parse(bytes, place)?;
+        check_version(&contents.metadata, place)?;
+        let place = place.to_owned();
         Ok((contents.metadata["method"] == method).then_some(MethodFile { contents, place }))
     }
 

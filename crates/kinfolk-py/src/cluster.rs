@@ -6,7 +6,7 @@ use crate::work::Manner;
 use kinfolk::{
     ClusterParams, Clustering, Embeddings, Error, KinParams, KnnGraph, KnnParams, Prefer, Progress, review,
 };
-use kinfolk_nn::{ApplyParams, KinModel, Model};
+use kinfolk_nn::{ApplyParams, KinModel, LgcnModel, LtcModel, Model, ModelFile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -61,22 +61,24 @@ impl Way {
         graph: Option<&KnnGraph>,
         progress: &dyn Progress,
     ) -> kinfolk::Result<Found> {
-        let trained =
-            self.model.as_deref().map(|bytes| KinModel::parse(bytes, "model")).transpose()?.flatten();
-        match (&self.model, self.method.as_str()) {
-            (Some(_), "kin") if trained.is_some() => self.kin(embeddings, graph, trained, progress),
-            (Some(bytes), "kin" | "gcn-v" | "gcn-ve") if trained.is_none() => {
-                self.networks(embeddings, graph, Model::parse(bytes, "model")?, progress)
+        let model = self.model.as_deref().map(|bytes| ModelFile::parse(bytes, "model")).transpose()?;
+        match (model, self.method.as_str()) {
+            (Some(ModelFile::Kin(model)), "kin") => self.kin(embeddings, graph, Some(model), progress),
+            // The method that is usual is whatever a model is for.
+            (Some(ModelFile::Networks(model)), "kin" | "gcn-v" | "gcn-ve") => {
+                self.networks(embeddings, graph, model, progress)
             }
+            (Some(ModelFile::Lgcn(model)), "kin" | "lgcn") => self.lgcn(embeddings, graph, &model, progress),
+            (Some(ModelFile::Ltc(model)), "kin" | "ltc") => self.ltc(embeddings, graph, &model, progress),
             (None, "kin") => self.kin(embeddings, graph, None, progress),
             (None, "density") => self.density(embeddings, graph, progress),
             (Some(_), _) => self.wrong("method", "what the model is for"),
-            (None, "gcn-v" | "gcn-ve") => {
+            (None, "gcn-v" | "gcn-ve" | "lgcn" | "ltc") => {
                 self.wrong("method", "a model of its networks, or labels to train them on")
             }
             (None, _) => self.wrong(
                 "method",
-                "kin, density, gcn-v or gcn-ve (the others are functions of kinfolk.baselines)",
+                "kin, density, gcn-v, gcn-ve, lgcn or ltc (the others are functions of kinfolk.baselines)",
             ),
         }
     }
@@ -137,15 +139,64 @@ impl Way {
         if self.method == "gcn-ve" && model.gcn_e.is_none() {
             return self.wrong("method", "gcn-v: the model has no GCN-E");
         }
-        if embeddings.dim() != model.dim() {
-            let expected = format!("{} columns, as the model was trained on", model.dim());
-            return Err(Error::format("X", expected, embeddings.dim().to_string()));
-        }
+        check_columns(embeddings, model.dim())?;
         let mut config = model.config.clone();
         config.k = self.k.unwrap_or(config.k);
         let connectivity = model.gcn_e.is_some() && self.method != "gcn-v";
         let params = ApplyParams { config, knn: self.knn(), connectivity };
         let clustering = kinfolk_nn::cluster(embeddings, graph, &model, &params, progress)?.clustering;
+        Ok(Found { clustering, least: None, mapped: embeddings.is_mapped() })
+    }
+
+    fn lgcn(
+        &self,
+        embeddings: &Embeddings,
+        graph: Option<&KnnGraph>,
+        model: &LgcnModel,
+        progress: &dyn Progress,
+    ) -> kinfolk::Result<Found> {
+        let mut params = model.params.clone();
+        params.shape.k1 = self.k.unwrap_or(params.shape.k1);
+        self.by_labels(embeddings, graph, [model.network.inputs(), params.shape.k1], progress, |graph| {
+            kinfolk_nn::lgcn(embeddings, graph, &model.network, &params, progress)
+        })
+    }
+
+    fn ltc(
+        &self,
+        embeddings: &Embeddings,
+        graph: Option<&KnnGraph>,
+        model: &LtcModel,
+        progress: &dyn Progress,
+    ) -> kinfolk::Result<Found> {
+        let LtcModel { gcn_d, gcn_s, params } = model;
+        let k = params.proposals.settings.iter().map(|setting| setting.k).max();
+        let k = self.k.or(k).unwrap_or(KnnParams::default().k);
+        self.by_labels(embeddings, graph, [model.dim(), k], progress, |graph| {
+            kinfolk_nn::ltc(embeddings, graph, [gcn_d, gcn_s], params, progress)
+        })
+    }
+
+    /// A trained method that makes only labels, for rows of `dim` columns on a graph of `k` neighbours.
+    fn by_labels(
+        &self,
+        embeddings: &Embeddings,
+        graph: Option<&KnnGraph>,
+        [dim, k]: [usize; 2],
+        progress: &dyn Progress,
+        method: impl FnOnce(&KnnGraph) -> kinfolk::Result<Vec<i64>>,
+    ) -> kinfolk::Result<Found> {
+        self.without_prefer()?;
+        check_columns(embeddings, dim)?;
+        let found;
+        let graph = match graph {
+            Some(graph) => graph,
+            None => {
+                found = kinfolk::knn_graph(embeddings, &KnnParams { k, ..self.knn() }, progress)?.0;
+                &found
+            }
+        };
+        let clustering = Clustering::of_labels(method(graph)?, graph.k(), None, Vec::new())?;
         Ok(Found { clustering, least: None, mapped: embeddings.is_mapped() })
     }
 
@@ -155,6 +206,15 @@ impl Way {
             None => Ok(()),
         }
     }
+}
+
+/// Refuses rows that are not like those a model was trained on.
+fn check_columns(embeddings: &Embeddings, expected: usize) -> kinfolk::Result<()> {
+    if embeddings.dim() == expected {
+        return Ok(());
+    }
+    let expected = format!("{expected} columns, as the model was trained on");
+    Err(Error::format("X", expected, embeddings.dim().to_string()))
 }
 
 /// Clusters rows, on a graph if one is given, by a model if one is given.
@@ -237,12 +297,8 @@ impl Found {
     }
 }
 
-/// What a model file is for: `kin`, `gcn-v` or `gcn-ve`. Fails when it is none.
+/// The method that a model file is for. Fails when it is for none.
 #[pyfunction]
 pub fn method_of(model: &[u8], place: &str) -> PyResult<&'static str> {
-    if KinModel::parse(model, place).map_err(raise)?.is_some() {
-        return Ok("kin");
-    }
-    let model = Model::parse(model, place).map_err(raise)?;
-    Ok(if model.gcn_e.is_some() { "gcn-ve" } else { "gcn-v" })
+    ModelFile::parse(model, place).map(|model| model.method()).map_err(raise)
 }

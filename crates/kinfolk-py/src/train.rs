@@ -2,8 +2,11 @@
 
 use crate::arrays::{Matrix, Neighbours, labels};
 use crate::work::Manner;
-use kinfolk::{Embeddings, Error, KinTraining, KnnGraph, KnnParams, Progress, train_kin};
-use kinfolk_nn::{FitParams, GcnEParams, GcnVParams, KinModel, TrainParams};
+use kinfolk::{Embeddings, Error, KinTraining, KnnGraph, KnnParams, Progress, knn_graph, train_kin};
+use kinfolk_nn::{
+    FitParams, GcnEParams, GcnVParams, KinModel, LgcnTraining, LtcTraining, PivotShape, TrainParams,
+    train_lgcn, train_ltc,
+};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -32,14 +35,40 @@ pub fn train<'py>(
             "gcn-v" | "gcn-ve" => {
                 networks(&embeddings, &y, graph.as_ref(), knn, method == "gcn-ve", progress)
             }
+            "lgcn" => {
+                let graph = searched(&embeddings, graph, &knn, progress)?;
+                let usual = LgcnTraining::default();
+                let shape = PivotShape { k1: usual.shape.k1.min(graph.k()).max(1), ..usual.shape };
+                let params = LgcnTraining { shape, fit: FitParams { seed, ..usual.fit.clone() }, ..usual };
+                train_lgcn(&embeddings, &y, &graph, &params, progress)?.model.to_bytes()
+            }
+            "ltc" => {
+                let graph = searched(&embeddings, graph, &knn, progress)?;
+                let usual = LtcTraining::default();
+                let params = LtcTraining { fit: FitParams { seed, ..usual.fit.clone() }, ..usual };
+                train_ltc(&embeddings, &y, &graph, &params, progress)?.model.to_bytes()
+            }
             other => Err(Error::Parameter {
                 name: "method",
-                expected: "one that learns (kin, gcn-v or gcn-ve)",
+                expected: "one that learns (kin, gcn-v, gcn-ve, lgcn or ltc)",
                 found: other.to_owned(),
             }),
         }
     })?;
     Ok(PyBytes::new(py, &model))
+}
+
+/// The given graph, or one that is searched for.
+fn searched(
+    embeddings: &Embeddings,
+    graph: Option<KnnGraph>,
+    knn: &KnnParams,
+    progress: &dyn Progress,
+) -> kinfolk::Result<KnnGraph> {
+    match graph {
+        Some(graph) => Ok(graph),
+        None => Ok(knn_graph(embeddings, knn, progress)?.0),
+    }
 }
 
 fn kin(

@@ -73,6 +73,20 @@ pub struct Clustering {
     pub timings: Vec<(&'static str, Duration)>,
 }
 
+impl Clustering {
+    /// The result of a method that makes labels and nothing else: no row has a parent.
+    pub fn of_labels(
+        labels: Vec<i64>,
+        k: usize,
+        knn: Option<KnnReport>,
+        timings: Vec<(&'static str, Duration)>,
+    ) -> Result<Self> {
+        let rows = labels.len();
+        let links = Links::from_parts(vec![0.0; rows], 1, vec![Links::NONE; rows], vec![0.0; rows])?;
+        Ok(Self { labels, links, tau: -1.0, evidence: None, knn, k, timings })
+    }
+}
+
 /// Clusters embeddings, on `graph` if there is one.
 ///
 /// ```

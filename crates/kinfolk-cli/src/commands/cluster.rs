@@ -9,9 +9,11 @@ use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
 use kinfolk::{
     ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, KnnParams,
-    KnnReport, Links, Prefer, Progress, cluster, kin, knn_graph,
+    KnnReport, Prefer, Progress, cluster, kin, knn_graph,
 };
-use kinfolk_nn::{Among, ApplyParams, KinModel, LgcnModel, LtcModel, Model, ModelConfig, lgcn, ltc};
+use kinfolk_nn::{
+    Among, ApplyParams, KinModel, LgcnModel, LtcModel, Model, ModelConfig, ModelFile, lgcn, ltc,
+};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -179,18 +181,18 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let truth = read_truth(&arguments, &embeddings)?;
     let graph = read_neighbours(&arguments, &embeddings)?;
-    let model = arguments.model.as_ref().map(|path| Trained::read(path)).transpose()?;
+    let model = arguments.model.as_ref().map(|path| ModelFile::read(path)).transpose()?;
     let of_trees = arguments.tau.is_some()
         || arguments.links.given()
         || !arguments.confidence.is_empty()
         || arguments.radius.is_some();
     let usual = if of_trees { Method::Density } else { Method::Kin };
     let method = arguments.method.unwrap_or(usual);
-    if arguments.prefer.is_some() && method != Method::Kin && !matches!(model, Some(Trained::Kin(_))) {
+    if arguments.prefer.is_some() && method != Method::Kin && !matches!(model, Some(ModelFile::Kin(_))) {
         return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
     }
     let (baseline, graph) = (arguments.method.and_then(Method::baseline), graph.as_ref());
-    let has_params = baseline.is_some() || matches!(model, Some(Trained::Lgcn(_) | Trained::Ltc(_)));
+    let has_params = baseline.is_some() || matches!(model, Some(ModelFile::Lgcn(_) | ModelFile::Ltc(_)));
     if baseline.is_none() && arguments.clusters.is_some() {
         return Err(not_used("--clusters", method));
     }
@@ -199,10 +201,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let outcome = match (baseline, model) {
         (Some(baseline), _) => by_baseline(&arguments, baseline, &embeddings, graph)?,
-        (None, Some(Trained::Kin(trained))) => by_kin(&arguments, &embeddings, graph, Some(trained))?,
-        (None, Some(Trained::Lgcn(trained))) => by_lgcn(&arguments, &embeddings, graph, trained)?,
-        (None, Some(Trained::Ltc(trained))) => by_ltc(&arguments, &embeddings, graph, trained)?,
-        (None, Some(Trained::Networks(model))) => with_model(&arguments, model, &embeddings, graph)?,
+        (None, Some(ModelFile::Kin(trained))) => by_kin(&arguments, &embeddings, graph, Some(trained))?,
+        (None, Some(ModelFile::Lgcn(trained))) => by_lgcn(&arguments, &embeddings, graph, trained)?,
+        (None, Some(ModelFile::Ltc(trained))) => by_ltc(&arguments, &embeddings, graph, trained)?,
+        (None, Some(ModelFile::Networks(model))) => with_model(&arguments, model, &embeddings, graph)?,
         (None, None) if method == Method::Kin => by_kin(&arguments, &embeddings, graph, None)?,
         (None, None) => by_density(&arguments, &embeddings, graph, truth.as_deref())?,
     };
@@ -254,29 +256,6 @@ impl Method {
     /// The well-known method of this name, if it is none of ours.
     fn baseline(self) -> Option<kinfolk_baselines::Method> {
         kinfolk_baselines::Method::named(&self.name())
-    }
-}
-
-/// What `train` wrote.
-enum Trained {
-    Kin(KinModel),
-    Lgcn(LgcnModel),
-    Ltc(LtcModel),
-    Networks(Model),
-}
-
-impl Trained {
-    fn read(path: &Path) -> kinfolk::Result<Self> {
-        if let Some(model) = KinModel::read(path)? {
-            return Ok(Trained::Kin(model));
-        }
-        if let Some(model) = LgcnModel::read(path)? {
-            return Ok(Trained::Lgcn(model));
-        }
-        if let Some(model) = LtcModel::read(path)? {
-            return Ok(Trained::Ltc(model));
-        }
-        Model::read(path).map(Trained::Networks)
     }
 }
 
@@ -479,12 +458,9 @@ fn without_links(
     k: usize,
     taken: Duration,
 ) -> Result<Clustering, Failure> {
-    let rows = labels.len();
-    let links = Links::from_parts(vec![0.0; rows], 1, vec![Links::NONE; rows], vec![0.0; rows])?;
     let mut timings: Vec<_> = search.iter().map(|search| ("knn", search.1)).collect();
     timings.push(("partition", taken));
-    let knn = search.map(|search| search.0);
-    Ok(Clustering { labels, links, tau: -1.0, evidence: None, knn, k, timings })
+    Ok(Clustering::of_labels(labels, k, search.map(|search| search.0), timings)?)
 }
 
 /// Reads a `--param` of a trained method into its place.
