@@ -11,7 +11,8 @@ import pytest
 import kinfolk
 from kinfolk import Kinfolk, baselines
 
-ALLOWED = 1.0
+# A second on an idle machine, and work that cannot be interrupted takes longer than this; others may be using this one.
+ALLOWED = 3.0
 
 
 def interrupted_after(delay, work):
@@ -96,4 +97,5 @@ def test_other_threads_run_meanwhile(large):
     kinfolk.knn_graph(large[0], recall=1)
     done.set()
     ticking.join()
-    assert np.diff(ticks).max() < 0.5
+    # Work that holds the interpreter would stop them for all of it.
+    assert len(ticks) > 10 and np.diff(ticks).max() < ALLOWED

@@ -1,4 +1,5 @@
-//! Makes the weights of the network of `kin` that are built in, from a seed (see MODEL_CARD.md beside them).
+//! Makes weights for the network of `kin`, from a seed. Those that are built in were made by a prototype of this and are still
+//! better, see MODEL_CARD.md beside them.
 
 use super::measure;
 use crate::bars::Bars;
