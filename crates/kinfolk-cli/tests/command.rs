@@ -366,6 +366,7 @@ fn lgcn_and_ltc_learn_from_labels() {
             ),
             (&["--tau", "0.5"], format!("--tau: expected a method that uses it, found --method {method}")),
             (&["--rho", "0.5"], format!("--rho: expected a method that uses it, found --method {method}")),
+            (&["--prefer", "recall"], "--prefer: expected --method kin, found another".to_owned()),
             (&["--param", unknown_name], unknown.to_owned()),
             (&["--param", "step=x"], "--param step: expected a number, found x".to_owned()),
         ] {

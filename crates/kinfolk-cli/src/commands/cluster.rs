@@ -188,7 +188,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         || arguments.radius.is_some();
     let usual = if of_trees { Method::Density } else { Method::Kin };
     let method = arguments.method.unwrap_or(usual);
-    if arguments.prefer.is_some() && method != Method::Kin && !matches!(model, Some(ModelFile::Kin(_))) {
+    let is_kin = model.as_ref().map_or(method == Method::Kin, |model| matches!(model, ModelFile::Kin(_)));
+    if arguments.prefer.is_some() && !is_kin {
         return Err(Failure::Usage("--prefer: expected --method kin, found another".to_owned()));
     }
     let (baseline, graph) = (arguments.method.and_then(Method::baseline), graph.as_ref());
