@@ -1,6 +1,8 @@
 //! What the tests of several modules share: small networks and sets of made-up numbers.
 
 use crate::{GraphNetwork, Linear};
+#[cfg(feature = "training")]
+use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Embeddings, KnnGraph, KnnParams, Search, knn_graph};
 
 /// Numbers between -1 and 1 that look random (SplitMix64).
@@ -47,4 +49,16 @@ pub fn set(seed: u64, n: usize, dim: usize, k: usize) -> (Embeddings, KnnGraph) 
     let params = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
     let graph = knn_graph(&rows, &params, &()).unwrap().0;
     (rows, graph)
+}
+
+/// Labelled rows, and those of other identities, with their graphs.
+#[cfg(feature = "training")]
+pub fn labelled_sets() -> [(Embeddings, Vec<i64>, KnnGraph); 2] {
+    let params = SynthParams { identities: 60, dim: 32, mean_size: 20.0, ..SynthParams::default() };
+    let synth = Synth::new(params).unwrap();
+    [0..40, 40..60].map(|range| {
+        let (rows, labels) = synth.part(range).unwrap().to_embeddings().unwrap();
+        let graph = knn_graph(&rows, &KnnParams { k: 12, ..KnnParams::default() }, &()).unwrap().0;
+        (rows, labels, graph)
+    })
 }

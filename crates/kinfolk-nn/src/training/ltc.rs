@@ -341,21 +341,9 @@ mod tests {
     use super::super::network::{Network, values};
     use super::super::random::Purpose;
     use super::*;
+    use crate::testing::labelled_sets;
     use burn::tensor::{Device, Tensor, TensorData};
     use kinfolk::metrics::evaluate;
-    use kinfolk::synth::{Synth, SynthParams};
-    use kinfolk::{KnnParams, knn_graph};
-
-    /// Labelled rows, and those of other identities, with their graphs.
-    fn sets() -> [(Embeddings, Vec<i64>, KnnGraph); 2] {
-        let params = SynthParams { identities: 60, dim: 32, mean_size: 20.0, ..SynthParams::default() };
-        let synth = Synth::new(params).unwrap();
-        [0..40, 40..60].map(|range| {
-            let (rows, labels) = synth.part(range).unwrap().to_embeddings().unwrap();
-            let graph = knn_graph(&rows, &KnnParams { k: 12, ..KnnParams::default() }, &()).unwrap().0;
-            (rows, labels, graph)
-        })
-    }
 
     fn quick() -> LtcTraining {
         LtcTraining {
@@ -367,7 +355,7 @@ mod tests {
 
     #[test]
     fn clusters_of_other_identities_are_found_on_any_number_of_threads() {
-        let [(rows, labels, graph), (others, truth, others_graph)] = sets();
+        let [(rows, labels, graph), (others, truth, others_graph)] = labelled_sets();
         let on = |threads: usize| {
             let train = || train_ltc(&rows, &labels, &graph, &quick(), &()).unwrap();
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(train)
@@ -411,7 +399,7 @@ mod tests {
 
     #[test]
     fn the_networks_in_training_are_those_that_are_applied() {
-        let [(embeddings, labels, graph), _] = sets();
+        let [(embeddings, labels, graph), _] = labelled_sets();
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
         let ways = ProposalParams { settings: settings(&graph), ..ProposalParams::default() };
         let pool = proposals(&embeddings, &graph, &ways, &()).unwrap();
@@ -444,7 +432,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let [(rows, labels, graph), _] = sets();
+        let [(rows, labels, graph), _] = labelled_sets();
         let message =
             |params: LtcTraining| train_ltc(&rows, &labels, &graph, &params, &()).unwrap_err().to_string();
         let fit = FitParams { validation: 0.0, ..quick().fit };
