@@ -54,7 +54,8 @@ fn rows_of(features: &Embeddings) -> Rows {
 }
 
 fn close(found: f32, expected: f64) -> bool {
-    (f64::from(found) - expected).abs() <= 1e-4 * expected.abs().max(1.0)
+    // Products keep 16 bits of what they add up, which with random weights may be many times what is left in the end.
+    (f64::from(found) - expected).abs() <= 1e-3 * expected.abs().max(1.0)
 }
 
 /// The connectivities of vertex `i` with the candidates `set`, by Section 3.3.
