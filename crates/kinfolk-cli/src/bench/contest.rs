@@ -30,15 +30,15 @@ use std::time::Duration;
 
 /// Seconds of a run, unless told otherwise.
 const LIMIT: f64 = 600.0;
-const QUICK_LIMIT: f64 = 10.0;
+const QUICK_LIMIT: f64 = 20.0;
 /// Identities that networks are not fitted to, if these are between a tenth and half of them.
 const HELD_OUT: f32 = 20.0;
 /// Passes of GCN-V, and candidate sets in a pass of GCN-E, where it must be quick.
 const QUICK_EPOCHS: usize = 4;
 const QUICK_SETS: usize = 200;
 /// Pivots in a pass of L-GCN, and proposals in one of LTC, where it must be quick.
-const QUICK_PIVOTS: usize = 300;
-const QUICK_PROPOSALS: usize = 500;
+const QUICK_PIVOTS: usize = 2_000;
+const QUICK_PROPOSALS: usize = 2_000;
 
 /// Which methods, how long, and where to.
 #[derive(Args, Clone)]
@@ -49,7 +49,7 @@ pub struct Rules {
     /// Methods to compare, with commas; all if not given
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     pub methods: Vec<String>,
-    /// Seconds that one run may take; a method that took longer is not run on larger sets [default: 600, quick 10]
+    /// Seconds that one run may take; a method that took longer is not run on larger sets [default: 600, quick 20]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub limit: Option<f64>,
     /// Seed of the set and of everything random

@@ -6,10 +6,12 @@
 //!   beside the program).
 //! - The tree of nearest neighbours of higher density, u_weight, cut at tau.
 //! - HDBSCAN, with the smallest cluster it may have.
+//! - With `--python`, the programs `infomap` and `hdbscan` of PyPI, which ours were written after.
 //!
-//! Cost: some twenty clusterings of each set.
+//! Cost: some twenty clusterings of each set, and as many by the programs, which take some ten times as long.
 
 use super::measure;
+use super::programs::{Run, run_programs};
 use crate::bars::Bars;
 use crate::commands::{make_directory, write_text};
 use crate::failure::Failure;
@@ -41,6 +43,9 @@ pub struct Arguments {
     /// Identities of the synthetic set with the usual parameters
     #[arg(long, value_name = "N", default_value_t = 500)]
     identities: usize,
+    /// Python that has PyPI's infomap and hdbscan, to set these programs beside ours
+    #[arg(long, value_name = "PYTHON")]
+    python: Option<PathBuf>,
     /// Seed of the synthetic sets
     #[arg(long, value_name = "S", default_value_t = 100)]
     seed: u64,
@@ -53,7 +58,7 @@ impl Arguments {
     /// Synthetic sets: the usual ones, or few and small ones.
     pub fn of(quick: bool, output: PathBuf) -> Self {
         let (random, identities) = if quick { (2, 75) } else { (10, 500) };
-        Arguments { data: None, random, identities, seed: 100, output }
+        Arguments { data: None, random, identities, python: None, seed: 100, output }
     }
 }
 
@@ -65,7 +70,7 @@ struct Set {
 
 /// What a method did, at the best of its thresholds.
 struct Entry {
-    method: &'static str,
+    method: String,
     chosen: String,
     scores: Scores,
     /// Of one run, with the search for neighbours.
@@ -86,7 +91,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut verdicts = Vec::new();
     for (name, source) in sources(&arguments)? {
         let set = source.load(name)?;
-        let entries = compare(&set)?;
+        let entries = compare(&set, &arguments)?;
         let [kin, rivals @ ..] = &entries[..] else { continue };
         for entry in &entries {
             let [pairwise, bcubed] = entry.both();
@@ -94,7 +99,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
                 set.name.clone(),
                 set.labels.len().to_string(),
                 entry.scores.identities.to_string(),
-                entry.method.to_owned(),
+                entry.method.clone(),
                 entry.chosen.clone(),
                 entry.scores.clusters.to_string(),
                 format!("{pairwise:.2}"),
@@ -226,14 +231,14 @@ fn drawn(seed: u64) -> SynthParams {
 }
 
 /// kin first, then its rivals.
-fn compare(set: &Set) -> Result<Vec<Entry>, Failure> {
+fn compare(set: &Set, arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
     let Set { features, labels, .. } = set;
     let bars = Bars::default();
     let (found, cost) = measure(|| kin(features, None, &KinParams::default(), &bars));
     let found = found?;
     let chosen = format!("nothing (K = {})", found.k);
     let scores = evaluate(labels, &found.labels)?;
-    let mut entries = vec![Entry { method: "kin", chosen, scores, seconds: cost.seconds }];
+    let mut entries = vec![Entry { method: "kin".to_owned(), chosen, scores, seconds: cost.seconds }];
     drop(found);
 
     let (graph, searching) = measure(|| knn_graph(features, &KnnParams::default(), &bars));
@@ -260,12 +265,29 @@ fn compare(set: &Set) -> Result<Vec<Entry>, Failure> {
         };
         Ok((format!("clusters from {least}"), found.labels))
     })?);
+    if let Some(python) = &arguments.python {
+        let runs = run_programs(python, features, &nearest, &arguments.output)?;
+        for runs in runs.chunk_by(|a, b| a.program == b.program) {
+            // hdbscan sees rows, not neighbours.
+            let before = if runs[0].program == "infomap" { searching.seconds } else { 0.0 };
+            entries.push(best_run(runs, before, labels)?);
+        }
+    }
     Ok(entries)
+}
+
+/// The run of a program with the best mean of both F.
+fn best_run(runs: &[Run], before: f64, truth: &[i64]) -> Result<Entry, Failure> {
+    let entry = |run: &Run| -> kinfolk::Result<Entry> {
+        let (method, chosen) = (format!("{} (PyPI)", run.program), run.setting.clone());
+        Ok(Entry { method, chosen, scores: evaluate(truth, &run.labels)?, seconds: before + run.seconds })
+    };
+    best_of("programs", runs.iter().map(entry).collect::<kinfolk::Result<_>>()?)
 }
 
 /// The threshold with the best mean of both F.
 fn best<T>(
-    method: &'static str,
+    method: &str,
     before: f64,
     thresholds: &[T],
     truth: &[i64],
@@ -274,13 +296,17 @@ fn best<T>(
     let one = |threshold: &T| -> kinfolk::Result<Entry> {
         let (found, cost) = measure(|| run(threshold));
         let (chosen, labels) = found?;
-        Ok(Entry { method, chosen, scores: evaluate(truth, &labels)?, seconds: before + cost.seconds })
+        let (method, scores) = (method.to_owned(), evaluate(truth, &labels)?);
+        Ok(Entry { method, chosen, scores, seconds: before + cost.seconds })
     };
-    let entries: Vec<Entry> = thresholds.iter().map(one).collect::<kinfolk::Result<_>>()?;
+    best_of(method, thresholds.iter().map(one).collect::<kinfolk::Result<_>>()?)
+}
+
+fn best_of(what: &str, entries: Vec<Entry>) -> Result<Entry, Failure> {
     let mean = |entry: &Entry| entry.both().iter().sum::<f64>();
     let best =
         entries.into_iter().reduce(|best, entry| if mean(&entry) > mean(&best) { entry } else { best });
-    best.ok_or_else(|| Failure::Usage(format!("{method}: expected thresholds, found none")))
+    best.ok_or_else(|| Failure::Usage(format!("{what}: expected thresholds, found none")))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! The report that comes too late does not return: the stack unwinds from there to [`within`], through all threads that
 //! have a part in the work. Of a loop that all threads share, the tasks that wait are still begun, each up to its first
-//! report: it may go on for about as long as it would have without a limit, but the loop after it is not begun. A stage that
-//! does not report is waited for, and then counts as too late all the same.
+//! report, which long loops make as they begin a task. A stage that does not report is waited for, and then counts as too
+//! late all the same.
 
 use crate::bars::Bars;
 use kinfolk::Progress;
@@ -36,6 +36,10 @@ impl Progress for Watched {
     fn advance(&self, steps: u64) {
         self.check();
         self.bars.advance(steps);
+    }
+
+    fn tick(&self) {
+        self.check();
     }
 
     fn note(&self, text: &str) {
@@ -72,6 +76,19 @@ mod tests {
                     progress.advance(1);
                 });
             }
+        });
+        assert!(found.is_none());
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn tasks_that_wait_are_not_done_after_the_limit() {
+        let start = Instant::now();
+        let found = within(Duration::from_millis(50), |progress| {
+            (0..10_000).into_par_iter().for_each(|_| {
+                progress.tick();
+                std::thread::sleep(Duration::from_millis(5));
+            });
         });
         assert!(found.is_none());
         assert!(start.elapsed() < Duration::from_secs(5));

@@ -13,6 +13,7 @@ mod limit;
 mod m;
 mod metrics;
 mod pretrain;
+mod programs;
 mod rho;
 mod runtime;
 mod table1;

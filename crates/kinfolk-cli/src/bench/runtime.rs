@@ -20,7 +20,7 @@ const THRESHOLDS: [usize; 4] = [1, 2, 4, 8];
 pub struct Arguments {
     #[command(flatten)]
     rules: Rules,
-    /// Rows to test on, and as many to train on, about [default: 60000, quick 2500]
+    /// Rows to test on, and as many to train on, about [default: 60000, quick 5000]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Neighbours of each row

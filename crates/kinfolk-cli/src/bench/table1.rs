@@ -11,7 +11,7 @@ use kinfolk::synth::{Synth, SynthParams};
 
 /// Rows of a part, unless told otherwise.
 const ROWS: usize = 60_000;
-const QUICK_ROWS: usize = 2_500;
+const QUICK_ROWS: usize = 5_000;
 const FULL_ROWS: usize = 584_000;
 
 #[derive(Args)]
@@ -22,7 +22,7 @@ With all methods and parts of 60,000 rows it takes hours.")]
 pub struct Arguments {
     #[command(flatten)]
     rules: Rules,
-    /// Rows of a part, about [default: 60000, quick 2500]
+    /// Rows of a part, about [default: 60000, quick 5000]
     #[arg(long, value_name = "N", conflicts_with = "full")]
     rows_per_part: Option<usize>,
     /// Parts of 584,000 rows, as in the paper

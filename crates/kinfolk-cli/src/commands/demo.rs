@@ -8,7 +8,7 @@ use crate::table;
 use clap::Args;
 use kinfolk::metrics::evaluate;
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{ClusterParams, KnnParams, Progress, cluster, io, knn_graph};
+use kinfolk::{ClusterParams, KinParams, KnnParams, Progress, cluster, io, kin, knn_graph};
 use kinfolk_nn::{ApplyParams, TrainParams, train};
 use std::path::PathBuf;
 
@@ -35,11 +35,13 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 
     let embeddings = io::read_embeddings(&file("features.npy"), &io::ReadOptions::default())?;
     let truth = io::read_labels(&file("labels.npy"))?;
-    let knn = KnnParams { k: 40, ..KnnParams::default() };
-    let (graph, _) = knn_graph(&embeddings, &knn, &bars)?;
-    let found = cluster(&embeddings, Some(&graph), &ClusterParams::default(), &bars)?;
+    let found = kin(&embeddings, None, &KinParams::default(), &bars)?;
     io::write_npy_i64(&file("clusters.npy"), &found.labels)?;
     let scores = evaluate(&truth, &found.labels)?;
+    let knn = KnnParams { k: 40, ..KnnParams::default() };
+    let (graph, _) = knn_graph(&embeddings, &knn, &bars)?;
+    let tree = cluster(&embeddings, Some(&graph), &ClusterParams::default(), &bars)?;
+    let tree = evaluate(&truth, &tree.labels)?;
 
     let (features, labels) = others.to_embeddings()?;
     let params = TrainParams { knn, gcn_e: None, k_rebuild: 40, ..TrainParams::default() };
@@ -68,7 +70,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut headings = vec!["method"];
     headings.extend(table::SCORE_HEADINGS);
     let lines = [
-        table::scores("density, no labels", &scores),
+        table::scores("kin, no labels", &scores),
+        table::scores("density, no labels", &tree),
         table::scores("gcn-v, trained on 120 others", &with_model),
     ];
     table::print(&headings, &lines);

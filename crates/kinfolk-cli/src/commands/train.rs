@@ -48,7 +48,7 @@ pub struct Arguments {
     /// many; 16 pivots, 32 proposals]
     #[arg(long, value_name = "ROWS")]
     batch: Option<usize>,
-    /// Learning rate at the start [default: 0.1, of L-GCN and LTC 0.01]
+    /// Learning rate at the start [default: 0.1, of L-GCN and GCN-D 0.01]
     #[arg(long, value_name = "RATE")]
     learning_rate: Option<f32>,
     /// Graph convolutions of GCN-V
@@ -347,7 +347,9 @@ fn run_ltc(
     let graph = neighbours(arguments, embeddings, graph)?;
     let usual = LtcTraining::default();
     let epochs = arguments.epochs.unwrap_or(usual.fit.epochs);
-    let params = LtcTraining { fit: FitParams { epochs, ..arguments.fit(usual.fit.clone()) }, ..usual };
+    let segment_rate = arguments.learning_rate.unwrap_or(usual.segment_rate);
+    let fit = FitParams { epochs, ..arguments.fit(usual.fit.clone()) };
+    let params = LtcTraining { fit, segment_rate, ..usual };
     let found = train_ltc(embeddings, labels, &graph, &params, &Bars::default())?;
     found.model.write(&arguments.output)?;
     let (seconds, params) = (start.elapsed().as_secs_f64(), &found.model.params);

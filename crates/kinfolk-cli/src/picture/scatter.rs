@@ -3,8 +3,8 @@
 use super::chart::{LETTER, start, text, tick_labels, ticks};
 use std::fmt::Write;
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 400.0;
+const WIDTH: f64 = 620.0;
+const HEIGHT: f64 = 540.0;
 const TOP: f64 = 40.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 30.0;

@@ -96,6 +96,7 @@ pub fn link_probabilities(
     values.par_chunks_mut((PIVOTS * k1).max(1)).enumerate().for_each_init(
         || (PivotScratch::new(n), SubGraphs::default(), Buffers::default()),
         |(scratch, graphs, buffers), (at, values)| {
+            progress.tick();
             let pivots = at * PIVOTS..at * PIVOTS + values.len() / k1;
             graphs.clear();
             let mut wanted: Vec<u32> = Vec::with_capacity(values.len());

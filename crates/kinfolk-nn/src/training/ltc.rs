@@ -47,6 +47,8 @@ pub struct LtcTraining {
     /// How the weights are fitted; an example is one proposal. Default: 10 epochs of at most 5,000 proposals in batches of 32, from
     /// a rate of 0.01.
     pub fit: FitParams,
+    /// The rate that GCN-S begins with, whose loss, a mean over the rows of a proposal, is flatter than GCN-D's. Default 0.1.
+    pub segment_rate: f32,
 }
 
 impl Default for LtcTraining {
@@ -61,6 +63,7 @@ impl Default for LtcTraining {
                 learning_rate: 0.01,
                 ..FitParams::default()
             },
+            segment_rate: 0.1,
         }
     }
 }
@@ -72,7 +75,12 @@ impl LtcTraining {
         for &width in self.convolutions.iter().chain([&self.hidden]) {
             at_least_one("--width", width)?;
         }
-        self.fit.validate()
+        self.fit.validate()?;
+        self.segment_fit().validate()
+    }
+
+    fn segment_fit(&self) -> FitParams {
+        FitParams { learning_rate: self.segment_rate, ..self.fit.clone() }
     }
 }
 
@@ -130,13 +138,13 @@ pub fn train_ltc(
     };
     let everything = all.divided(&division, |_| true);
     let mixed = |at: usize| (MIXED[0]..=MIXED[1]).contains(&judged.purity[at]);
-    let gcn_d = all.fit(&Whole(&all), &everything, Loss::Squares, progress)?;
+    let gcn_d = all.fit(&Whole(&all), &everything, Loss::Squares, &params.fit, progress)?;
     // Where all proposals are pure there are no outliers, and any are as good to learn that from.
     let mut outliers = all.divided(&division, mixed);
     if outliers.training.is_empty() {
         outliers = everything;
     }
-    let gcn_s = all.fit(&Outliers(&all), &outliers, Loss::CrossEntropy, progress)?;
+    let gcn_s = all.fit(&Outliers(&all), &outliers, Loss::CrossEntropy, &params.segment_fit(), progress)?;
 
     let networks = [&gcn_d.network, &gcn_s.network];
     let scores = proposal_scores(networks[0], embeddings, &adjacency, &pool, progress)?;
@@ -234,13 +242,14 @@ impl Fitting<'_> {
         examples: &impl Examples,
         division: &Division,
         loss: Loss,
+        params: &FitParams,
         progress: &dyn Progress,
     ) -> Result<Trained> {
         if division.training.is_empty() {
             let (expected, found) = ("rows that hang together in threes".to_owned(), "none".to_owned());
             return Err(Error::Format { place: "graph".to_owned(), expected, found });
         }
-        let LtcTraining { convolutions, hidden, fit: params } = self.params;
+        let LtcTraining { convolutions, hidden, .. } = self.params;
         let dim = self.embeddings.dim();
         let shape = Shape { dim: dim + 1, convolutions, hidden: *hidden, outputs: loss.outputs() };
         let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
@@ -350,6 +359,7 @@ mod tests {
             convolutions: vec![24, 16],
             hidden: 16,
             fit: FitParams { epochs: 6, learning_rate: 0.05, validation: 0.25, ..LtcTraining::default().fit },
+            segment_rate: 0.05,
         }
     }
 

@@ -1,0 +1,72 @@
+//! What programs of others find in a set: PyPI's `infomap` and `hdbscan`, run by a Python that has them.
+
+use crate::commands::make_directory;
+use crate::failure::Failure;
+use kinfolk::io::{GraphLayout, read_labels, write_graph, write_npy_f32};
+use kinfolk::{Embeddings, Error, KnnGraph};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Also a program of its own.
+const SCRIPT: &str = include_str!("programs.py");
+
+/// One run of one program.
+pub struct Run {
+    pub program: String,
+    pub setting: String,
+    pub labels: Vec<i64>,
+    pub seconds: f64,
+}
+
+/// Runs the programs on a set. Files go to a directory of their own in `output`, which is removed in the end.
+pub fn run_programs(
+    python: &Path,
+    features: &Embeddings,
+    graph: &KnnGraph,
+    output: &Path,
+) -> Result<Vec<Run>, Failure> {
+    let directory = output.join("programs");
+    make_directory(&directory)?;
+    write_npy_f32(&directory.join("features.npy"), features.as_slice(), features.dim())?;
+    write_graph(&directory.join("graph.npz"), graph, GraphLayout::Kinfolk)?;
+    let ran = Command::new(python)
+        .arg("-c")
+        .arg(SCRIPT)
+        .arg(&directory)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| Error::io(python, e))?;
+    if !ran.status.success() {
+        return Err(Failure::Usage(format!(
+            "--python {}: expected a Python with numpy, infomap and hdbscan, found {}",
+            python.display(),
+            ran.status
+        )));
+    }
+    let runs = String::from_utf8_lossy(&ran.stdout).lines().map(parse).collect::<Result<_, _>>()?;
+    std::fs::remove_dir_all(&directory).map_err(|e| Error::io(&directory, e))?;
+    Ok(runs)
+}
+
+/// A line of the script.
+fn parse(line: &str) -> Result<Run, Failure> {
+    let strange = || Failure::Usage(format!("expected program, setting, file and seconds, found {line}"));
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [program, setting, file, seconds] = fields[..] else { return Err(strange()) };
+    Ok(Run {
+        program: program.to_owned(),
+        setting: setting.to_owned(),
+        labels: read_labels(&PathBuf::from(file))?,
+        seconds: seconds.parse().map_err(|_| strange())?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_none_is_an_error() {
+        assert!(matches!(parse("infomap\tthreshold 0"), Err(Failure::Usage(_))));
+    }
+}
