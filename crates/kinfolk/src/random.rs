@@ -34,6 +34,8 @@ pub(crate) enum Purpose {
     Network,
     /// The sets on which a network is trained.
     World,
+    /// Edges that sum up a graph.
+    Summary,
 }
 
 /// xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64.

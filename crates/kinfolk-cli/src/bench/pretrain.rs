@@ -1,5 +1,4 @@
-//! Makes weights for the network of `kin`, from a seed. Those that are built in were made by a prototype of this and are still
-//! better, see MODEL_CARD.md beside them.
+//! Makes the weights of the network of `kin`, from a seed: with the default those that are built in (MODEL_CARD.md beside them).
 
 use super::measure;
 use crate::bars::Bars;

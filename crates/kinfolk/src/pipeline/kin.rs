@@ -22,10 +22,10 @@ use std::time::Duration;
 pub enum Prefer {
     /// Rather split an identity than mix two (0.6).
     Precision,
-    /// Neither (0.35).
+    /// Neither (0.4).
     #[default]
     Balanced,
-    /// Rather mix identities than split one (0.2).
+    /// Rather mix identities than split one (0.25).
     Recall,
     /// A probability of one's own, from 0 to 1.
     Probability(f32),
@@ -36,8 +36,8 @@ impl Prefer {
     pub fn least(self) -> Result<f32> {
         match self {
             Prefer::Precision => Ok(0.6),
-            Prefer::Balanced => Ok(0.35),
-            Prefer::Recall => Ok(0.2),
+            Prefer::Balanced => Ok(0.4),
+            Prefer::Recall => Ok(0.25),
             Prefer::Probability(p) if (0.0..=1.0).contains(&p) => Ok(p),
             Prefer::Probability(p) => Err(Error::Parameter {
                 name: "--prefer",

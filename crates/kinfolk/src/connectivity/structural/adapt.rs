@@ -5,8 +5,9 @@
 //!
 //! Cost: O(N K^2) for the features of the rows that are looked at, and that of `fit`.
 
-use super::features::{FEATURES, Structure};
+use super::features::Structure;
 use super::fit::{Examples, FitParams};
+use super::summary::{INPUTS, Summary};
 use super::{Background, EdgeModel};
 use crate::random::{Purpose, Stream};
 use crate::{KnnGraph, Progress};
@@ -102,10 +103,11 @@ fn edges_of(
     };
     let parts: Vec<(Vec<f32>, Vec<bool>)> =
         chosen.par_iter().map_init(|| structure.scratch(), of_row).collect();
+    let summary = Summary::of(structure);
     let mut examples = Examples::default();
-    examples.features.reserve_exact(chosen.len() * graph.k() * FEATURES);
+    examples.features.reserve_exact(chosen.len() * graph.k() * INPUTS);
     for (features, same) in parts {
-        examples.features.extend(features);
+        examples.features.extend(summary.beside(&features));
         examples.same.extend(same);
     }
     examples

@@ -15,7 +15,7 @@
 //! | 29-30 | log2 of how many list the ends, relative to K |
 //! | 31-32 | share of the ends' neighbours beyond what the best of N normal draws reaches |
 //! | 33 | log2 of how many list the common neighbours, on average, relative to K |
-//! | 34-36 | log10 of N; medians of the ends in units of the set's background |
+//! | 34-35 | medians of the ends in units of the set's background |
 //!
 //! Shared-neighbour mass is Ada-NETS' and Pair-Cls' idea; ranks both ways are Zhu et al.'s rank-order distance (2011).
 //!
@@ -29,7 +29,7 @@ use rayon::prelude::*;
 /// The place of a row in the table of its own neighbours.
 const ITSELF: u32 = u32::MAX;
 /// Columns.
-pub(super) const FEATURES: usize = 37;
+pub(super) const FEATURES: usize = 36;
 const DEPTHS: [usize; 4] = [5, 10, 20, 40];
 
 /// What all edges need to know of the vertices.
@@ -135,6 +135,11 @@ impl<'a> Structure<'a> {
         }
     }
 
+    /// Rows and neighbours of each.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.graph.len(), self.graph.k())
+    }
+
     pub(super) fn into_standard(self) -> Vec<f32> {
         self.standard
     }
@@ -237,7 +242,6 @@ impl<'a> Structure<'a> {
         out.both(one.listed, other.listed);
         out.both(one.beyond, other.beyond);
         out.push(((1.0 + common.listed as f32) / (1.0 + common.all as f32) / k as f32).log2());
-        out.push((self.graph.len() as f32).log10() - 4.0);
         out.both(one.median, other.median);
         out.values
     }

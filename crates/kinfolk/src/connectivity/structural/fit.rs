@@ -343,6 +343,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_can_be_left_out_of_the_inputs() {
+        let network = Network::fresh(&examples(100), 2);
+        let probability = |network: &Network, features: &[f32]| {
+            let mut out = [0.0];
+            network.probabilities(features, &mut network.scratch(), &mut out);
+            out[0]
+        };
+        for (a, b) in [(0.5, 0.2), (3.0, -1.0), (7.0, 900.0)] {
+            let (all, given) = (probability(&network, &[a, b]), probability(&network.given(&[b]), &[a]));
+            assert!((all - given).abs() < 1e-5, "{all} {given}");
+        }
+    }
+
+    #[test]
     fn numbers_are_a_network_and_the_reverse() {
         let network = Network::fresh(&examples(10), 1);
         let numbers = network.to_numbers();

@@ -6,14 +6,16 @@
 //! |---|---|
 //! | `background` | what random pairs look like, for the set and for each vertex; z, a similarity in those units |
 //! | `features` | what surrounds an edge: ranks, shared neighbours, density, all free of dimension and scale |
+//! | `summary` | what the edges of the set are like as a whole |
 //! | `network`, `fit` | a small network over the features, and its training |
 //! | `adapt` | going on with the training, on labelled rows |
 //! | `worlds`, `pretrain` | the synthetic sets on which the built-in network is trained (MODEL_CARD.md) |
 //! | `strangers` | what the model cannot know: how near strangers come in this very set |
 //!
-//! The model is fitted to synthetic strangers, and real ones come nearer. So its probability p is multiplied by 1 - d(z),
-//! where d(z) is the share of strangers among all pairs at that z, measured on the set itself, a local false discovery rate
-//! (Efron, 2004) whose null distribution is what vertices of sure clusters see outside of them.
+//! The model is fitted to synthetic strangers, and real ones come nearer. So its probability p is multiplied by the fourth root
+//! of 1 - d(z), where d(z) is the share of strangers among all pairs at that z, measured on the set itself, a local false
+//! discovery rate (Efron, 2004) whose null distribution is what vertices of sure clusters see outside of them. The root,
+//! because much of that the model knows already.
 //!
 //! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for what random and sampled
 //! rows see; memory is three floats for each edge, and features of one row at a time.
@@ -25,6 +27,7 @@ mod fit;
 mod network;
 mod pretrain;
 mod strangers;
+mod summary;
 mod worlds;
 
 pub(crate) use adapt::{Adapted, adapt};
@@ -33,17 +36,16 @@ pub use pretrain::{PretrainParams, Pretrained, pretrain};
 pub(crate) use strangers::{Drawn, Strangers};
 
 use crate::{KnnGraph, Progress};
-use features::{FEATURES, Structure};
+use features::Structure;
 use network::Network;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use summary::{INPUTS, Summary};
 
 /// f32, little-endian, in the order of [`Network::to_numbers`]; `kinfolk bench pretrain` makes them.
 static WEIGHTS: &[u8] = include_bytes!("weights.bin");
-const _: () = assert!(
-    WEIGHTS.len() == 4 * Network::numbers(FEATURES),
-    "weights.bin has another shape than the network"
-);
+const _: () =
+    assert!(WEIGHTS.len() == 4 * Network::numbers(INPUTS), "weights.bin has another shape than the network");
 
 /// What estimates the probability that an edge joins one identity: the network that is built in, or one that has
 /// gone on learning from labels ([`train_kin`](crate::train_kin)).
@@ -67,8 +69,8 @@ impl EdgeModel {
     /// The model of [`EdgeModel::to_numbers`], if these are as many and all finite.
     pub fn from_numbers(numbers: &[f32]) -> Option<Self> {
         let fits =
-            numbers.len() == Network::numbers(FEATURES) && numbers.iter().all(|number| number.is_finite());
-        fits.then(|| Self { network: Network::from_numbers(FEATURES, numbers) })
+            numbers.len() == Network::numbers(INPUTS) && numbers.iter().all(|number| number.is_finite());
+        fits.then(|| Self { network: Network::from_numbers(INPUTS, numbers) })
     }
 }
 
@@ -76,7 +78,7 @@ impl EdgeModel {
 fn built_in() -> Network {
     let numbers: Vec<f32> =
         WEIGHTS.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-    Network::from_numbers(FEATURES, &numbers)
+    Network::from_numbers(INPUTS, &numbers)
 }
 
 /// Rows of at least this cosine are copies of each other, whatever their surroundings.
@@ -101,7 +103,7 @@ pub(crate) fn ties(
 ) -> Ties {
     let (n, k) = (graph.len(), graph.k());
     let structure = Structure::of(graph, background);
-    let model = &model.network;
+    let model = model.network.given(&Summary::of(&structure).0);
     // Bits of probabilities. Each is written once, by whoever looks at the edge.
     let mut bits = Vec::new();
     bits.resize_with(n * k, AtomicU32::default);
@@ -145,7 +147,7 @@ impl Ties {
                     probabilities.iter_mut().zip(standard).zip(ids).zip(similarities)
                 {
                     if similarity < COPY {
-                        *p *= 1.0 - strangers.share(i, j as usize, z);
+                        *p *= (1.0 - strangers.share(i, j as usize, z)).sqrt().sqrt();
                     }
                 }
             },

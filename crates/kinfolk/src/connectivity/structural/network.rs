@@ -63,6 +63,28 @@ impl Network {
         self.means.iter().chain(&self.deviations).chain(layers).copied().collect()
     }
 
+    /// The network of the other inputs where the last ones are known.
+    pub(super) fn given(&self, known: &[f32]) -> Self {
+        let (inputs, others) = (self.inputs(), self.inputs() - known.len());
+        let [first, second, last] = &self.layers;
+        let scales = self.means.iter().zip(&self.deviations).skip(others);
+        let standard: Vec<f32> =
+            scales.zip(known).map(|((&mean, &deviation), &v)| standard(v, mean, deviation)).collect();
+        let bias = |(weights, bias): (&[f32], &f32)| {
+            bias + weights[others..].iter().zip(&standard).map(|(weight, value)| weight * value).sum::<f32>()
+        };
+        let rows = || first.weights.chunks_exact(inputs);
+        let first = Layer {
+            weights: rows().flat_map(|weights| &weights[..others]).copied().collect(),
+            biases: rows().zip(&first.biases).map(bias).collect(),
+        };
+        Self {
+            means: self.means[..others].to_vec(),
+            deviations: self.deviations[..others].to_vec(),
+            layers: [first, second.clone(), last.clone()],
+        }
+    }
+
     pub(super) fn scratch(&self) -> Scratch {
         Scratch { input: vec![[0.0; LANES]; self.inputs()], hidden: [[[0.0; LANES]; HIDDEN]; 2] }
     }
@@ -70,9 +92,9 @@ impl Network {
     /// Puts the features of one edge into a lane.
     #[inline]
     pub(super) fn set(&self, scratch: &mut Scratch, lane: usize, features: &[f32]) {
-        let standard = self.means.iter().zip(&self.deviations).zip(features);
-        for (input, ((mean, deviation), value)) in scratch.input.iter_mut().zip(standard) {
-            input[lane] = ((value - mean) / deviation).clamp(-FAR, FAR);
+        let scales = self.means.iter().zip(&self.deviations);
+        for (input, ((&mean, &deviation), &value)) in scratch.input.iter_mut().zip(scales.zip(features)) {
+            input[lane] = standard(value, mean, deviation);
         }
     }
 
@@ -125,6 +147,11 @@ impl Network {
         second.apply(one, two);
         combine(&last.weights, last.biases[0], two)
     }
+}
+
+#[inline]
+fn standard(value: f32, mean: f32, deviation: f32) -> f32 {
+    ((value - mean) / deviation).clamp(-FAR, FAR)
 }
 
 impl Layer {

@@ -57,7 +57,6 @@ fn slow(graph: &KnnGraph, b: &Background, i: usize, place: usize) -> Vec<f32> {
     both(&mut out, beyond(i), beyond(j));
     let hubs: f32 = common.iter().map(|c| arrivals(ids(i)[c.0])).sum();
     out.push(((1.0 + hubs) / (1.0 + common.len() as f32) / k as f32).log2());
-    out.push((n as f32).log10() - 4.0);
     let median = |v: usize| (b.medians[v] - b.median) / b.spread;
     both(&mut out, median(i), median(j));
     out

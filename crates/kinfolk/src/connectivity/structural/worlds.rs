@@ -19,7 +19,7 @@ pub(super) struct World {
 }
 
 /// Rows of the smallest world.
-const LEAST_ROWS: usize = 3000;
+const LEAST_ROWS: usize = 600;
 
 /// What is drawn once for a world.
 struct Nature {
@@ -71,11 +71,24 @@ fn add(to: &mut [f32], share: f64, row: &[f32]) {
     to.iter_mut().zip(row).for_each(|(to, v)| *to += share as f32 * v);
 }
 
-/// Deviations that fall along the coordinates, of `dimension` in effect.
-fn spectrum(dim: usize, dimension: f64) -> Vec<f32> {
-    let mut deviations: Vec<f32> = (0..dim).map(|c| exp(-(c as f64) / dimension) as f32).collect();
+/// Deviations of the coordinates by the logarithm of each.
+fn spectrum(dim: usize, logarithm: impl Fn(f64) -> f64) -> Vec<f32> {
+    let mut deviations: Vec<f32> = (0..dim).map(|c| exp(logarithm(c as f64)) as f32).collect();
     normalise(&mut deviations);
     deviations
+}
+
+/// Deviations of identities and of noise, which fall along the coordinates: evenly, so that so many columns matter, or as
+/// a power, so that a few stand out and all of them matter.
+fn spectra(stream: &mut Stream, dim: usize) -> [Vec<f32>; 2] {
+    if stream.uniform() < 0.4 {
+        let power = between(stream, 0.3, 1.2);
+        let noise = power * between(stream, 0.4, 1.2);
+        return [power, noise].map(|power| spectrum(dim, |c| -power * (1.0 + c).ln()));
+    }
+    let dimension = scale(stream, 8.0, 5.0 * dim as f64);
+    let noise = dimension * exp(between(stream, -0.5, 0.5));
+    [dimension, noise].map(|dimension| spectrum(dim, |c| -c / dimension))
 }
 
 impl World {
@@ -114,7 +127,7 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
     let alone = between(stream, 0.0, 0.7);
     let alone = perhaps(stream, 0.6, alone);
     let (mean, spread, alone) = match kind {
-        k if k < 0.35 => (scale(stream, 5.0, 80.0), between(stream, 0.3, 1.3), alone),
+        k if k < 0.35 => (scale(stream, 5.0, 80.0), between(stream, 0.0, 1.3), alone),
         k if k < 0.55 => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
         k if k < 0.75 => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
         _ => (scale(stream, 2.5, 25.0), between(stream, 0.5, 1.5), between(stream, 0.3, 0.85)),
@@ -141,10 +154,7 @@ fn direction(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
 impl Nature {
     fn draw(stream: &mut Stream) -> Self {
         let dim = [64, 96, 128, 192, 256, 384, 512][stream.below(7)];
-        // From a few columns that matter to all of them alike.
-        let dimension = scale(stream, 20.0, 5.0 * dim as f64);
-        let identity = spectrum(dim, dimension);
-        let noise = spectrum(dim, dimension * exp(between(stream, -0.5, 0.5)));
+        let [identity, noise] = spectra(stream, dim);
         let traits = between(stream, 0.0, 1.0);
         let noise_traits = between(stream, 0.0, 0.8);
         let (pull, repeats) = (between(stream, 0.0, 2.0), between(stream, 0.0, 0.5));
@@ -184,7 +194,7 @@ impl Nature {
             a.iter().zip(&b).map(|(a, b)| f64::from(a * b)).sum::<f64>().powi(2)
         };
         let spread = ((0..PAIRS).map(square).sum::<f64>() / PAIRS as f64).sqrt();
-        let cosine = (spread * scale(stream, 3.0, 10.0)).min(0.85);
+        let cosine = (spread * scale(stream, 3.0, 14.0)).min(0.95);
         (1.0 / cosine - 1.0).sqrt()
     }
 
@@ -203,14 +213,24 @@ impl Nature {
 
     /// Centres of identities along a tree: neighbours in number share groups, and those share larger ones.
     fn centres(&self, stream: &mut Stream, identities: usize) -> Vec<Vec<f32>> {
-        let likeness = between(stream, 0.15, 0.9);
-        let likeness = perhaps(stream, 0.9, likeness);
         let mut groups = Vec::new();
-        let mut size = identities as f64 / scale(stream, 2.0, (identities as f64 / 2.0).max(2.0));
-        while size > 1.5 && groups.len() < 8 {
-            groups.push((size, 0.05 + stream.uniform().powi(2)));
-            size /= scale(stream, 1.8, 8.0);
-        }
+        let count = identities as f64;
+        let likeness = if stream.uniform() < 0.2 {
+            // A few topics, and what is nearer within each.
+            let size = count / scale(stream, 3.0, 30.0);
+            groups.push((size, 1.0));
+            groups.push((size / scale(stream, 2.0, 10.0), stream.uniform()));
+            groups.retain(|&(size, _)| size > 1.5);
+            between(stream, 0.4, 0.95)
+        } else {
+            let mut size = count / scale(stream, 2.0, (count / 2.0).max(2.0));
+            while size > 1.5 && groups.len() < 8 {
+                groups.push((size, 0.05 + stream.uniform().powi(2)));
+                size /= scale(stream, 1.8, 8.0);
+            }
+            let likeness = between(stream, 0.15, 0.97);
+            perhaps(stream, 0.9, likeness)
+        };
         let all: f64 = groups.iter().map(|(_, share)| share).sum();
         let mut centres = vec![vec![0.0; self.dim]; identities];
         let mut left = vec![1.0; identities];
@@ -219,7 +239,7 @@ impl Nature {
             let directions: Vec<Vec<f32>> =
                 (0..=((identities - 1) as f64 / size) as usize).map(|_| self.direction(stream)).collect();
             for (identity, centre) in centres.iter_mut().enumerate() {
-                let part = (2.0 * share * stream.uniform()).min(left[identity] - 0.05).max(0.0);
+                let part = (2.0 * share * stream.uniform()).min(left[identity] - 0.02).max(0.0);
                 left[identity] -= part;
                 add(centre, part.sqrt(), &directions[(identity as f64 / size) as usize]);
             }

@@ -1,5 +1,8 @@
 //! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
 
+mod trained;
+mod without_training;
+
 use super::{Features, LinkCount, Neighbours, eval, knn, name_of, results};
 use crate::bars::Bars;
 use crate::failure::Failure;
@@ -7,17 +10,14 @@ use crate::{machine, table};
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
-use kinfolk::{
-    ClusterParams, Clustering, Confidence, DEFAULT_RADIUS, Embeddings, Error, KinParams, KnnGraph, KnnParams,
-    KnnReport, Prefer, Progress, cluster, kin, knn_graph,
-};
-use kinfolk_nn::{
-    Among, ApplyParams, KinModel, LgcnModel, LtcModel, Model, ModelConfig, ModelFile, lgcn, ltc,
-};
+use kinfolk::{Clustering, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Prefer, Progress, knn_graph};
+use kinfolk_nn::ModelFile;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use trained::{by_lgcn, by_ltc, with_model};
+use without_training::{by_baseline, by_density, by_kin};
 
 /// Group rows of the same identity
 #[derive(Args)]
@@ -146,24 +146,6 @@ enum Design {
     SAvg,
     /// From labels: similarity to the identity's centre
     SCenter,
-}
-
-impl Design {
-    fn confidence<'a>(self, radius: f32, labels: Option<&'a [i64]>) -> Result<Confidence<'a>, Failure> {
-        let oracle = || {
-            labels.ok_or_else(|| {
-                let message = "--confidence: expected --labels for s-nbr, s-avg and s-center, found none";
-                Failure::Usage(message.to_owned())
-            })
-        };
-        Ok(match self {
-            Design::UNum => Confidence::UNum(radius),
-            Design::UWeight => Confidence::UWeight(radius),
-            Design::SNbr => Confidence::SNbr(oracle()?),
-            Design::SAvg => Confidence::SAvg(oracle()?),
-            Design::SCenter => Confidence::SCenter(oracle()?),
-        })
-    }
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -310,131 +292,6 @@ fn parameter(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn by_density(
-    arguments: &Arguments,
-    embeddings: &Embeddings,
-    graph: Option<&KnnGraph>,
-    truth: Option<&[i64]>,
-) -> Result<Outcome, Failure> {
-    if let Some(method @ (Method::GcnV | Method::GcnVe | Method::Lgcn | Method::Ltc)) = arguments.method {
-        let message = format!("--method {}: expected --model with its networks, found none", method.name());
-        return Err(Failure::Usage(message));
-    }
-    if arguments.links.among(Among::default()) == Among::AllNeighbours {
-        return Err(Failure::Usage("-m -1: expected --model with GCN-E, found none".to_owned()));
-    }
-    let radius = arguments.radius.unwrap_or(DEFAULT_RADIUS);
-    let designs = match &arguments.confidence[..] {
-        [] => &[Design::UWeight],
-        given => given,
-    };
-    let confidence = designs.iter().map(|design| design.confidence(radius, truth));
-    let params = ClusterParams {
-        knn: match graph {
-            Some(_) => Default::default(),
-            None => arguments.neighbours.params(embeddings.len()),
-        },
-        confidence: confidence.collect::<Result<_, _>>()?,
-        m: arguments.links.m(1)?,
-        tau: arguments.tau,
-    };
-    let clustering = cluster(embeddings, graph, &params, &Bars::default())?;
-    let parameters = json!({
-        "confidence": designs.iter().map(name_of).collect::<Vec<_>>().join(","),
-        "radius": radius,
-        "m": params.m,
-    });
-    Ok(Outcome { clustering, method: Method::Density, parameters, rebuilt: None })
-}
-
-fn by_kin(
-    arguments: &Arguments,
-    embeddings: &Embeddings,
-    graph: Option<&KnnGraph>,
-    trained: Option<KinModel>,
-) -> Result<Outcome, Failure> {
-    check_method(arguments, Method::Kin)?;
-    if arguments.tau.is_some() {
-        let message =
-            "--tau: expected no threshold with --method kin (--prefer says what matters), found one";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    refuse_tree_options(arguments, Method::Kin)?;
-    let mut knn = arguments.neighbours.params(embeddings.len());
-    let mut params = KinParams {
-        prefer: arguments.prefer.unwrap_or_default(),
-        // A K that was asked for, or trained with, is kept.
-        grow: arguments.neighbours.k.is_none() && trained.is_none(),
-        ..KinParams::default()
-    };
-    if let Some(KinModel { edge, probability, doubt, k }) = trained {
-        knn.k = arguments.neighbours.k.unwrap_or(k);
-        params.prefer = arguments.prefer.unwrap_or(Prefer::Probability(probability));
-        (params.model, params.doubt) = (edge, doubt);
-    }
-    params.knn = knn;
-    let clustering = kin(embeddings, graph, &params, &Bars::default())?;
-    let parameters = json!({
-        "model": arguments.model,
-        "prefer": format!("{:?}", params.prefer).to_lowercase(),
-        "least_probability": params.prefer.least()?,
-    });
-    Ok(Outcome { clustering, method: Method::Kin, parameters, rebuilt: None })
-}
-
-fn by_baseline(
-    arguments: &Arguments,
-    mut baseline: kinfolk_baselines::Method,
-    embeddings: &Embeddings,
-    graph: Option<&KnnGraph>,
-) -> Result<Outcome, Failure> {
-    let method = arguments.method.unwrap_or(Method::Density);
-    if arguments.model.is_some() {
-        return Err(not_used("--model", method));
-    }
-    refuse_tree_options(arguments, method)?;
-    let known: Vec<&str> = baseline.parameters().iter().map(|parameter| parameter.0).collect();
-    if known.contains(&"seed") {
-        baseline.set("seed", &arguments.neighbours.seed.to_string())?;
-    }
-    match arguments.clusters {
-        Some(clusters) if known.contains(&"clusters") || method == Method::Hac => {
-            baseline.set("clusters", &clusters.to_string())?;
-        }
-        Some(_) => return Err(not_used("--clusters", method)),
-        None if known.contains(&"clusters")
-            && !arguments.parameters.iter().any(|(name, _)| name == "clusters") =>
-        {
-            let message = format!("--clusters: expected how many for --method {}, found none", method.name());
-            return Err(Failure::Usage(message));
-        }
-        None => {}
-    }
-    for (name, value) in &arguments.parameters {
-        baseline.set(name, value)?;
-    }
-    let (graph, search) = match baseline.needs_graph(embeddings.len()) {
-        true => {
-            let params = arguments.neighbours.params(embeddings.len());
-            let (graph, search) = neighbours(embeddings, graph, &params)?;
-            (Some(graph), search)
-        }
-        false => (graph.map(Cow::Borrowed), None),
-    };
-    let start = Instant::now();
-    let found = baseline.run(embeddings, graph.as_deref(), &Bars::default())?;
-    let (k, taken) = (graph.map_or(0, |graph| graph.k()), start.elapsed());
-    let clustering = without_links(found.labels, search, k, taken)?;
-    let mut parameters = serde_json::Map::new();
-    for (name, value) in baseline.parameters() {
-        parameters.insert(name.to_owned(), json!(value));
-    }
-    if let Some(noise) = &found.noise {
-        parameters.insert("rows_of_noise".to_owned(), json!(noise.iter().filter(|&&noise| noise).count()));
-    }
-    Ok(Outcome { clustering, method, parameters: Value::Object(parameters), rebuilt: None })
-}
-
 /// How a graph was found, and how long it took.
 type Search = (KnnReport, Duration);
 
@@ -464,99 +321,6 @@ fn without_links(
     Ok(Clustering::of_labels(labels, k, search.map(|search| search.0), timings)?)
 }
 
-/// Reads a `--param` of a trained method into its place.
-fn set<T: std::str::FromStr>(place: &mut T, name: &str, value: &str) -> Result<(), Failure> {
-    *place = value
-        .parse()
-        .map_err(|_| Failure::Usage(format!("--param {name}: expected a number, found {value}")))?;
-    Ok(())
-}
-
-fn by_lgcn(
-    arguments: &Arguments,
-    embeddings: &Embeddings,
-    graph: Option<&KnnGraph>,
-    model: LgcnModel,
-) -> Result<Outcome, Failure> {
-    check_method(arguments, Method::Lgcn)?;
-    refuse_tree_options(arguments, Method::Lgcn)?;
-    refuse_network_options(arguments, Method::Lgcn)?;
-    check_columns(arguments, embeddings, model.network.inputs())?;
-    let mut params = model.params;
-    params.shape.k1 = arguments.neighbours.k.unwrap_or(params.shape.k1);
-    for (name, value) in &arguments.parameters {
-        match name.as_str() {
-            "th" => set(&mut params.th, name, value)?,
-            "max_size" => set(&mut params.limit.max_size, name, value)?,
-            "step" => set(&mut params.limit.step, name, value)?,
-            "rounds" => set(&mut params.limit.rounds, name, value)?,
-            _ => {
-                let message = format!("--param: expected th, max_size, step or rounds, found {name}");
-                return Err(Failure::Usage(message));
-            }
-        }
-    }
-    let knn = KnnParams { k: params.shape.k1, ..arguments.neighbours.params(embeddings.len()) };
-    let (graph, search) = neighbours(embeddings, graph, &knn)?;
-    let start = Instant::now();
-    let labels = lgcn(embeddings, &graph, &model.network, &params, &Bars::default())?;
-    let clustering = without_links(labels, search, graph.k(), start.elapsed())?;
-    let parameters = json!({
-        "model": arguments.model, "k1": params.shape.k1, "k2": params.shape.k2, "active": params.shape.active,
-        "th": params.th, "max_size": params.limit.max_size, "step": params.limit.step,
-    });
-    Ok(Outcome { clustering, method: Method::Lgcn, parameters, rebuilt: None })
-}
-
-fn by_ltc(
-    arguments: &Arguments,
-    embeddings: &Embeddings,
-    graph: Option<&KnnGraph>,
-    model: LtcModel,
-) -> Result<Outcome, Failure> {
-    check_method(arguments, Method::Ltc)?;
-    refuse_tree_options(arguments, Method::Ltc)?;
-    refuse_network_options(arguments, Method::Ltc)?;
-    check_columns(arguments, embeddings, model.dim())?;
-    let LtcModel { gcn_d, gcn_s, mut params } = model;
-    for (name, value) in &arguments.parameters {
-        match name.as_str() {
-            "least" => set(&mut params.least, name, value)?,
-            "max_size" => set(&mut params.proposals.limit.max_size, name, value)?,
-            "step" => set(&mut params.proposals.limit.step, name, value)?,
-            "levels" => set(&mut params.proposals.levels, name, value)?,
-            _ => {
-                let message = format!("--param: expected least, max_size, step or levels, found {name}");
-                return Err(Failure::Usage(message));
-            }
-        }
-    }
-    let k = params.proposals.settings.iter().map(|setting| setting.k).max();
-    let k = arguments.neighbours.k.or(k).unwrap_or(KnnParams::default().k);
-    let knn = KnnParams { k, ..arguments.neighbours.params(embeddings.len()) };
-    let (graph, search) = neighbours(embeddings, graph, &knn)?;
-    let start = Instant::now();
-    let labels = ltc(embeddings, &graph, [&gcn_d, &gcn_s], &params, &Bars::default())?;
-    let clustering = without_links(labels, search, graph.k(), start.elapsed())?;
-    let thresholds: Vec<f32> = params.proposals.settings.iter().map(|setting| setting.th).collect();
-    let parameters = json!({
-        "model": arguments.model, "thresholds": thresholds, "max_size": params.proposals.limit.max_size,
-        "step": params.proposals.limit.step, "levels": params.proposals.levels, "least": params.least,
-        "segment": params.segment,
-    });
-    Ok(Outcome { clustering, method: Method::Ltc, parameters, rebuilt: None })
-}
-
-/// Refuses rows that are not like those the model was trained on.
-fn check_columns(arguments: &Arguments, embeddings: &Embeddings, expected: usize) -> Result<(), Failure> {
-    if embeddings.dim() == expected {
-        return Ok(());
-    }
-    let model = arguments.model.as_deref().unwrap_or(Path::new("the model")).display();
-    let expected = format!("{expected} columns, as {model} was trained on");
-    Err(Error::format(&arguments.features.features, expected, embeddings.dim().to_string()).into())
-}
-
 /// Reads `--prefer`.
 fn prefer(text: &str) -> Result<Prefer, String> {
     match text {
@@ -568,59 +332,6 @@ fn prefer(text: &str) -> Result<Prefer, String> {
             _ => Err("expected precision, balanced, recall or a probability from 0 to 1".to_owned()),
         },
     }
-}
-
-fn with_model(
-    arguments: &Arguments,
-    model: Model,
-    embeddings: &Embeddings,
-    graph: Option<&KnnGraph>,
-) -> Result<Outcome, Failure> {
-    let method = match (arguments.method, &model.gcn_e) {
-        (Some(method @ (Method::Density | Method::Kin)), _) => {
-            let message = format!("--method {}: expected no --model, found one", method.name());
-            return Err(Failure::Usage(message));
-        }
-        (Some(Method::GcnVe), None) => {
-            let place = arguments.model.as_deref().unwrap_or(Path::new("the model")).display();
-            let message = format!("--method gcn-ve: expected a model with GCN-E, found none in {place}");
-            return Err(Failure::Usage(message));
-        }
-        (Some(Method::Lgcn | Method::Ltc), _) => {
-            check_method(arguments, Method::GcnV)?;
-            Method::GcnV
-        }
-        (Some(method), _) => method,
-        (None, Some(_)) => Method::GcnVe,
-        (None, None) => Method::GcnV,
-    };
-    check_columns(arguments, embeddings, model.dim())?;
-    let usual = &model.config;
-    let config = ModelConfig {
-        k: arguments.neighbours.k.unwrap_or(usual.k),
-        k_rebuild: arguments.k_rebuild.unwrap_or(usual.k_rebuild),
-        tau: arguments.tau.unwrap_or(usual.tau),
-        tau_v: arguments.tau.unwrap_or(usual.tau_v),
-        density: arguments.density.unwrap_or(usual.density),
-        radius: usual.radius,
-        rho: arguments.rho.unwrap_or(usual.rho),
-        m: arguments.links.m(usual.m)?,
-        among: arguments.links.among(usual.among),
-        rebuild: (usual.rebuild || arguments.k_rebuild.is_some()) && !arguments.no_rebuild,
-    };
-    let knn = arguments.neighbours.params(embeddings.len());
-    let params = ApplyParams { config, knn, connectivity: method == Method::GcnVe };
-    let found = kinfolk_nn::cluster(embeddings, graph, &model, &params, &Bars::default())?;
-    let config = &params.config;
-    let mut parameters = json!({
-        "model": arguments.model, "rebuild": config.rebuild, "density": config.density, "radius": config.radius, "m": config.m,
-        "all_neighbours": config.among == Among::AllNeighbours,
-    });
-    if method == Method::GcnVe {
-        parameters["rho"] = json!(config.rho);
-    }
-    let rebuilt = found.rebuilt.map(|(k, report)| knn::as_json(embeddings.len(), k, &report));
-    Ok(Outcome { clustering: found.clustering, method, parameters, rebuilt })
 }
 
 fn read_truth(arguments: &Arguments, embeddings: &Embeddings) -> Result<Option<Vec<i64>>, Failure> {
