@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench all --quick
-          about four minutes on two cores; without --quick it takes most of a day")]
+          about seven minutes on two cores; without --quick it takes most of a day")]
 pub struct Arguments {
     /// Small sets, and little time for each method
     #[arg(long)]

@@ -33,8 +33,7 @@ const LIMIT: f64 = 600.0;
 const QUICK_LIMIT: f64 = 20.0;
 /// Identities that networks are not fitted to, if these are between a tenth and half of them.
 const HELD_OUT: f32 = 20.0;
-/// Passes of GCN-V, and candidate sets in a pass of GCN-E, where it must be quick.
-const QUICK_EPOCHS: usize = 4;
+/// Candidate sets in a pass of GCN-E where it must be quick.
 const QUICK_SETS: usize = 200;
 /// Pivots in a pass of L-GCN, and proposals in one of LTC, where it must be quick.
 const QUICK_PIVOTS: usize = 2_000;
@@ -55,7 +54,7 @@ pub struct Rules {
     /// Seed of the set and of everything random
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Passes of GCN-V over the rows; GCN-E makes at most 4 [default: 20, quick 4]
+    /// Passes of GCN-V over the rows; GCN-E makes at most 4 [default: 20]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
     /// Directory to write to [default: bench-, then the name]
@@ -71,7 +70,7 @@ impl Rules {
 
     fn train_params(&self, rows: usize, identities: usize, k: usize) -> TrainParams {
         let (v, e) = (GcnVParams::default(), GcnEParams::default());
-        let epochs = self.epochs.unwrap_or(if self.quick { QUICK_EPOCHS } else { v.fit.epochs });
+        let epochs = self.epochs.unwrap_or(v.fit.epochs);
         let validation = held_out(identities);
         let gcn_v = GcnVParams {
             fit: FitParams {
@@ -104,7 +103,7 @@ impl Rules {
 
     fn lgcn_training(&self, identities: usize, k: usize) -> LgcnTraining {
         let usual = LgcnTraining::default();
-        let epochs = self.epochs.unwrap_or(if self.quick { QUICK_EPOCHS } else { usual.fit.epochs });
+        let epochs = self.epochs.unwrap_or(usual.fit.epochs);
         LgcnTraining {
             shape: PivotShape { k1: usual.shape.k1.min(k), ..usual.shape },
             fit: FitParams {
@@ -120,7 +119,7 @@ impl Rules {
 
     fn ltc_training(&self, identities: usize) -> LtcTraining {
         let usual = LtcTraining::default();
-        let epochs = self.epochs.unwrap_or(if self.quick { QUICK_EPOCHS } else { usual.fit.epochs });
+        let epochs = self.epochs.unwrap_or(usual.fit.epochs);
         let fit = FitParams {
             epochs: epochs.min(usual.fit.epochs),
             validation: held_out(identities),
