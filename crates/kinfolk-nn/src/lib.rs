@@ -46,6 +46,6 @@ pub use model_file::ModelFile;
 pub use training::{
     Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, LgcnTraining, LinkChoice, Loss,
     LtcTraining, ProposalChoice, Target, TrainParams, Trained, TrainedLgcn, TrainedLtc, TrainedModel,
-    Unfinished, best_tau, train, train_gcn_e, train_gcn_v, train_lgcn, train_ltc,
+    Unfinished, best_tau, proposal_settings, train, train_gcn_e, train_gcn_v, train_lgcn, train_ltc,
 };
 pub use weights::{GraphNetwork, Linear};

@@ -23,7 +23,7 @@ use kinfolk::{
 };
 use kinfolk_nn::{
     ApplyParams, FitParams, GcnEParams, GcnVParams, LgcnModel, LgcnTraining, LtcModel, LtcTraining, Model,
-    PivotShape, TrainParams, lgcn, ltc, train, train_lgcn, train_ltc,
+    PivotShape, TrainParams, lgcn, ltc, proposal_settings, train, train_lgcn, train_ltc,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -397,11 +397,9 @@ impl Contest {
             Setting::Ltc { thresholds } => {
                 let (LtcModel { gcn_d, gcn_s, params }, _) = self.ltc.as_ref().ok_or_else(not_fitted)?;
                 let mut params = params.clone();
-                let all = &params.proposals.settings;
-                let count = all.len().min(*thresholds);
-                // Evenly spaced, in the middle if it is only one.
-                let some = (0..count).map(|at| all[(2 * at + 1) * all.len() / (2 * count)]).collect();
-                params.proposals.settings = some;
+                if let Some(count) = thresholds {
+                    params.proposals.settings = proposal_settings(&self.train.graph, *count);
+                }
                 ltc(features, graph, [gcn_d, gcn_s], &params, progress)
             }
             Setting::Networks { connectivity } => {
@@ -453,7 +451,8 @@ impl Contest {
             }
             (Ok(Setting::Ltc { .. }), _, Some((model, _))) => {
                 let asked = if model.params.segment.is_some() { "with" } else { "without" };
-                return format!("least {} {asked} GCN-S", model.params.least);
+                let thresholds = model.params.proposals.settings.len();
+                return format!("{thresholds} thresholds least {} {asked} GCN-S", model.params.least);
             }
             _ => {}
         }

@@ -37,8 +37,8 @@ pub enum Setting {
     Lgcn,
     /// LTC.
     Ltc {
-        /// Of how many of the thresholds it was fitted with proposals are made.
-        thresholds: usize,
+        /// At how many thresholds proposals are made; as it was fitted if not given.
+        thresholds: Option<usize>,
     },
 }
 
@@ -109,7 +109,9 @@ pub fn tried(name: &str) -> &'static str {
         "density" => "tau at the similarities",
         "kin" => "nothing: needs no labels",
         "lgcn" => "by `train`, on identities held out from fitting: least probability, largest size",
-        "ltc" => "by `train`, on identities held out from fitting: least score, whether GCN-S is asked",
+        "ltc" => {
+            "by `train`, on identities held out from fitting: thresholds, least score, whether GCN-S is asked"
+        }
         _ => "by `train`, on identities held out from fitting: graph, density, rho, tau",
     }
 }
@@ -127,7 +129,7 @@ pub fn cost(name: &str) -> &'static str {
         "aro" => "N K^2",
         "cdp" => "N K log N",
         "lgcn" => "N V, V rows within two hops",
-        "ltc" => "N K for each of 8 thresholds",
+        "ltc" => "N K for each of up to 8 thresholds",
         "gcn-v" | "gcn-ve" => "N K D, and a second search",
         _ => "N K",
     }
@@ -140,7 +142,7 @@ pub fn settings(name: &str, scales: &Scales, seed: u64) -> kinfolk::Result<Vec<S
             "density" => scales.levels.iter().map(|&level| Setting::Density(level as f32)).collect(),
             "kin" => vec![Setting::Kin],
             "lgcn" => vec![Setting::Lgcn],
-            "ltc" => vec![Setting::Ltc { thresholds: usize::MAX }],
+            "ltc" => vec![Setting::Ltc { thresholds: None }],
             _ => vec![Setting::Networks { connectivity: name == "gcn-ve" }],
         });
     };

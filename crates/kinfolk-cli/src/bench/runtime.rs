@@ -103,7 +103,7 @@ fn with(setting: &Setting, value: usize) -> kinfolk::Result<Setting> {
     let mut setting = setting.clone();
     match &mut setting {
         Setting::Baseline { method, .. } => method.set("batch", &value.to_string())?,
-        Setting::Ltc { thresholds } => *thresholds = value,
+        Setting::Ltc { thresholds } => *thresholds = Some(value),
         _ => {}
     }
     Ok(setting)

@@ -354,8 +354,10 @@ fn run_ltc(
     found.model.write(&arguments.output)?;
     let (seconds, params) = (start.elapsed().as_secs_f64(), &found.model.params);
     if arguments.json {
-        let choices =
-            found.choices.iter().map(|c| json!({ "segment": c.segment, "least": c.least, "f": c.f }));
+        let choices = found
+            .choices
+            .iter()
+            .map(|c| json!({ "thresholds": c.thresholds, "segment": c.segment, "least": c.least, "f": c.f }));
         let settings = params.proposals.settings.iter().map(|s| json!({ "k": s.k, "th": s.th }));
         let summary = json!({
             "model": arguments.output, "method": "ltc",
@@ -368,13 +370,23 @@ fn run_ltc(
         return Ok(());
     }
     print_losses(&[("GCN-D", &found.gcn_d), ("GCN-S", &found.gcn_s)]);
-    let lines = found.choices.iter().map(|c| {
-        let asked = if c.segment { "asked" } else { "not asked" };
-        vec![asked.to_owned(), format!("{:.1}", c.least), format!("{:.2}", 100.0 * c.f)]
+    // The best of each group of thresholds.
+    let lines = found.choices.chunk_by(|a, b| a.thresholds == b.thresholds).map(|choices| {
+        let best = choices.iter().fold(&choices[0], |best, c| if c.f > best.f { c } else { best });
+        let thresholds: Vec<String> = best.thresholds.iter().map(|th| format!("{th:.2}")).collect();
+        let asked = if best.segment { "asked" } else { "not asked" };
+        vec![
+            thresholds.join(" "),
+            asked.to_owned(),
+            format!("{:.1}", best.least),
+            format!("{:.2}", 100.0 * best.f),
+        ]
     });
-    table::print(&["GCN-S", "least score", "mean F of held-out identities"], &lines.collect::<Vec<_>>());
+    let headings = ["thresholds", "GCN-S", "least score", "mean F of held-out identities"];
+    table::print(&headings, &lines.collect::<Vec<_>>());
     println!(
-        "\nleast score {:.1}, GCN-S {}, {seconds:.1} s -> {}",
+        "\n{} thresholds, least score {:.1}, GCN-S {}, {seconds:.1} s -> {}",
+        params.proposals.settings.len(),
         params.least,
         if params.segment.is_some() { "asked" } else { "not asked" },
         arguments.output.display()

@@ -6,7 +6,8 @@
 //! its rows as seed, drawn anew in each epoch; the target of each row is whether it has the seed's identity, the loss is cross-entropy. Proposals of
 //! identities that are held out are judged by, not learned from.
 //!
-//! The least score of a proposal, and whether GCN-S is asked, are chosen on the held-out identities.
+//! Which of the thresholds proposals are made at, their least score, and whether GCN-S is asked, are chosen on the held-out
+//! identities: a score that is a little too kind to large proposals ruins what many thresholds could bring.
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each row of each proposal.
 
@@ -85,8 +86,10 @@ impl LtcTraining {
 }
 
 /// One way to choose among proposals, and how it did on held-out identities.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProposalChoice {
+    /// The thresholds that proposals are made at, descending.
+    pub thresholds: Vec<f32>,
     /// Whether GCN-S was asked.
     pub segment: bool,
     /// Least score of a proposal.
@@ -123,7 +126,8 @@ pub fn train_ltc(
     let adjacency = Adjacency::from_knn(graph, 0.0)?;
     let usual = LtcParams::default();
     let limit = SizeLimit { max_size: largest_identity(labels), ..SizeLimit::default() };
-    let ways = ProposalParams { settings: settings(graph), limit, ..usual.proposals.clone() };
+    let ways =
+        ProposalParams { settings: proposal_settings(graph, THRESHOLDS), limit, ..usual.proposals.clone() };
     let pool = proposals(embeddings, graph, &ways, progress)?;
     let judged = Judged::new(labels, &pool);
 
@@ -147,37 +151,62 @@ pub fn train_ltc(
     let gcn_s = all.fit(&Outliers(&all), &outliers, Loss::CrossEntropy, &params.segment_fit(), progress)?;
 
     let networks = [&gcn_d.network, &gcn_s.network];
-    let scores = proposal_scores(networks[0], embeddings, &adjacency, &pool, progress)?;
     let range = usual.segment.unwrap_or([0.3, 0.7]);
-    let left =
-        segmented(networks[1], embeddings, &adjacency, &pool, &scores, range, ways.min_size, progress)?;
-    let mut more = scores.clone();
-    more.extend(proposal_scores(networks[0], embeddings, &adjacency, &left, progress)?);
-    let mut larger = pool.clone();
-    left.iter().for_each(|members| larger.push(members));
     let judge = Judge::new(labels, division.validation);
     let mut choices = Vec::new();
-    for (segment, pool, scores) in [(false, &pool, &scores), (true, &larger, &more)] {
-        for least in LEAST {
-            let f = judge.score(&de_overlapped(labels.len(), pool, scores, least));
-            choices.push(ProposalChoice { segment, least, f });
+    for window in windows(&ways.settings) {
+        let some = ProposalParams { settings: window.to_vec(), ..ways.clone() };
+        let mut pool = proposals(embeddings, graph, &some, progress)?;
+        let mut scores = proposal_scores(networks[0], embeddings, &adjacency, &pool, progress)?;
+        for segment in [false, true] {
+            if segment {
+                let left = segmented(
+                    networks[1],
+                    embeddings,
+                    &adjacency,
+                    &pool,
+                    &scores,
+                    range,
+                    ways.min_size,
+                    progress,
+                )?;
+                scores.extend(proposal_scores(networks[0], embeddings, &adjacency, &left, progress)?);
+                left.iter().for_each(|members| pool.push(members));
+            }
+            for least in LEAST {
+                let f = judge.score(&de_overlapped(labels.len(), &pool, &scores, least));
+                let thresholds = window.iter().map(|setting| setting.th).collect();
+                choices.push(ProposalChoice { thresholds, segment, least, f });
+            }
         }
     }
-    let best = choices.iter().fold(choices[0], |best, choice| if choice.f > best.f { *choice } else { best });
-    let params =
-        LtcParams { proposals: ways, least: best.least, segment: Some(range).filter(|_| best.segment) };
+    let best = choices.iter().fold(&choices[0], |best, choice| if choice.f > best.f { choice } else { best });
+    let chosen = ways.settings.iter().filter(|setting| best.thresholds.contains(&setting.th));
+    let params = LtcParams {
+        proposals: ProposalParams { settings: chosen.copied().collect(), ..ways.clone() },
+        least: best.least,
+        segment: Some(range).filter(|_| best.segment),
+    };
     let model = LtcModel { gcn_d: gcn_d.network.clone(), gcn_s: gcn_s.network.clone(), params };
     Ok(TrainedLtc { model, gcn_d, gcn_s, choices })
 }
 
-/// Thresholds evenly spaced between the similarities that a tenth and nine tenths of the edges stay below.
-fn settings(graph: &KnnGraph) -> Vec<ProposalSetting> {
+/// All settings, then each half of them, each quarter, and each alone.
+fn windows(settings: &[ProposalSetting]) -> impl Iterator<Item = &[ProposalSetting]> {
+    let widths =
+        std::iter::successors(Some(settings.len()), |&width| Some(width / 2).filter(|&half| half > 0));
+    widths.flat_map(|width| settings.chunks(width))
+}
+
+/// So many thresholds, descending, evenly spaced between the similarities that nine tenths and a tenth of the edges stay below;
+/// the middle if it is one.
+pub fn proposal_settings(graph: &KnnGraph, count: usize) -> Vec<ProposalSetting> {
     let mut all: Vec<f32> = (0..graph.len()).flat_map(|i| graph.neighbours(i).1).copied().collect();
     all.sort_unstable_by(f32::total_cmp);
     let at = |share: f64| all.get((all.len() as f64 * share) as usize).copied().unwrap_or(0.5);
     let (low, high) = (at(0.1).clamp(-1.0, 1.0), at(0.9).clamp(-1.0, 1.0));
-    let step = (high - low) / (THRESHOLDS - 1) as f32;
-    (0..THRESHOLDS).map(|i| ProposalSetting { k: graph.k().max(1), th: low + i as f32 * step }).collect()
+    let th = |i: usize| high - (high - low) * (i as f32 + 0.5) / count as f32;
+    (0..count).map(|i| ProposalSetting { k: graph.k().max(1), th: th(i) }).collect()
 }
 
 /// What labels say of proposals.
@@ -384,6 +413,14 @@ mod tests {
     }
 
     #[test]
+    fn windows_are_all_and_ever_smaller_parts() {
+        let settings: Vec<ProposalSetting> =
+            (0..8).map(|i| ProposalSetting { k: 1, th: 0.9 - 0.1 * i as f32 }).collect();
+        let widths: Vec<usize> = windows(&settings).map(<[_]>::len).collect();
+        assert_eq!(widths, [8, 4, 4, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]);
+    }
+
+    #[test]
     fn labels_judge_proposals_by_their_largest_identity() {
         let labels = [1, 1, 1, 1, 2, 2, 3, 3];
         let mut pool = Proposals::default();
@@ -411,7 +448,8 @@ mod tests {
     fn the_networks_in_training_are_those_that_are_applied() {
         let [(embeddings, labels, graph), _] = labelled_sets();
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
-        let ways = ProposalParams { settings: settings(&graph), ..ProposalParams::default() };
+        let ways =
+            ProposalParams { settings: proposal_settings(&graph, THRESHOLDS), ..ProposalParams::default() };
         let pool = proposals(&embeddings, &graph, &ways, &()).unwrap();
         let judged = Judged::new(&labels, &pool);
         let params = quick();

@@ -33,7 +33,7 @@ pub use gcn_e::{GcnEParams, train_gcn_e};
 pub use gcn_v::{GcnVParams, Target, train_gcn_v};
 pub use lgcn::{LgcnTraining, LinkChoice, TrainedLgcn, train_lgcn};
 pub use loss::Loss;
-pub use ltc::{LtcTraining, ProposalChoice, TrainedLtc, train_ltc};
+pub use ltc::{LtcTraining, ProposalChoice, TrainedLtc, proposal_settings, train_ltc};
 pub use params::FitParams;
 pub use train::{Choice, TrainParams, TrainedModel, train};
 pub use unfinished::Unfinished;
