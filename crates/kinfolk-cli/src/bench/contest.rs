@@ -452,7 +452,7 @@ impl Contest {
             (Ok(Setting::Ltc { .. }), _, Some((model, _))) => {
                 let asked = if model.params.segment.is_some() { "with" } else { "without" };
                 let thresholds = model.params.proposals.settings.len();
-                return format!("{thresholds} thresholds least {} {asked} GCN-S", model.params.least);
+                return format!("thresholds {thresholds} least {} {asked} GCN-S", model.params.least);
             }
             _ => {}
         }

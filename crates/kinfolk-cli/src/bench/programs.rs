@@ -18,21 +18,33 @@ pub struct Run {
     pub seconds: f64,
 }
 
-/// Runs the programs on a set. Files go to a directory of their own in `output`, which is removed in the end.
+/// Runs the programs on a set. Files go to a directory of their own in `output`, which is removed however it ends.
 pub fn run_programs(
     python: &Path,
     features: &Embeddings,
     graph: &KnnGraph,
     output: &Path,
 ) -> Result<Vec<Run>, Failure> {
-    let directory = output.join("programs");
+    // A name that is nobody else's: it will be removed.
+    let directory = output.join(format!("programs-{}", std::process::id()));
     make_directory(&directory)?;
+    let runs = run_in(&directory, python, features, graph);
+    std::fs::remove_dir_all(&directory).map_err(|e| Error::io(&directory, e))?;
+    runs
+}
+
+fn run_in(
+    directory: &Path,
+    python: &Path,
+    features: &Embeddings,
+    graph: &KnnGraph,
+) -> Result<Vec<Run>, Failure> {
     write_npy_f32(&directory.join("features.npy"), features.as_slice(), features.dim())?;
     write_graph(&directory.join("graph.npz"), graph, GraphLayout::Kinfolk)?;
     let ran = Command::new(python)
         .arg("-c")
         .arg(SCRIPT)
-        .arg(&directory)
+        .arg(directory)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|e| Error::io(python, e))?;
@@ -43,9 +55,7 @@ pub fn run_programs(
             ran.status
         )));
     }
-    let runs = String::from_utf8_lossy(&ran.stdout).lines().map(parse).collect::<Result<_, _>>()?;
-    std::fs::remove_dir_all(&directory).map_err(|e| Error::io(&directory, e))?;
-    Ok(runs)
+    String::from_utf8_lossy(&ran.stdout).lines().map(parse).collect()
 }
 
 /// A line of the script.

@@ -385,7 +385,7 @@ fn run_ltc(
     let headings = ["thresholds", "GCN-S", "least score", "mean F of held-out identities"];
     table::print(&headings, &lines.collect::<Vec<_>>());
     println!(
-        "\n{} thresholds, least score {:.1}, GCN-S {}, {seconds:.1} s -> {}",
+        "\nthresholds {}, least score {:.1}, GCN-S {}, {seconds:.1} s -> {}",
         params.proposals.settings.len(),
         params.least,
         if params.segment.is_some() { "asked" } else { "not asked" },

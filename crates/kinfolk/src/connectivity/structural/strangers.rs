@@ -8,7 +8,8 @@
 //! relatives outnumber strangers early, and d leaves weaker ties alone. No threshold would do for both. Sets have both in
 //! them, so h is counted for five kinds of vertices apart, by how many neighbours are nearer than all but 0.05 strangers
 //! a vertex; an edge is doubted by the mean of its ends. The larger of the two is better where many are singletons (faces: BCubed
-//! F 93.9 instead of 93.2) and isolates poor images elsewhere (synthetic, 102,000 rows: pairwise F 93.0 instead of 94.4).
+//! F 93.9 instead of 93.2) and isolates poor images elsewhere (synthetic, 102,000 rows: pairwise F 93.0 instead of 94.4; both with
+//! an earlier network).
 //!
 //! Cost: O(N M D) integer products with M = 256 + 5 x 128, in blocks of rows.
 

@@ -4,7 +4,7 @@
 //! 1 to 600 images, from none to most of them alone, noise with light and heavy tails, images of one session, poor images
 //! drawn to junk directions, an offset that all share. Strangers matter most: real ones are more alike than random directions
 //! are, because likeness comes in groups of groups (sex, family, twins; topics of topics; strokes of letters), so centres are
-//! drawn along a tree of up to eight levels, and some coordinates are log-normal: rare strong traits.
+//! drawn along a tree of up to eight levels, or around a few topics, and some coordinates are log-normal: rare strong traits.
 //!
 //! Cost: O(N D) normal numbers.
 
