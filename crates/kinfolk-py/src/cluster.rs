@@ -99,18 +99,13 @@ impl Way {
         trained: Option<KinModel>,
         progress: &dyn Progress,
     ) -> kinfolk::Result<Found> {
-        let mut params = KinParams {
-            knn: self.knn(),
-            prefer: self.prefer.unwrap_or_default(),
-            // A K that was asked for, or trained with, is kept.
-            grow: self.k.is_none() && trained.is_none(),
-            ..KinParams::default()
+        let mut params = match trained {
+            Some(model) => model.params(),
+            // A K that was asked for is kept.
+            None => KinParams { grow: self.k.is_none(), ..KinParams::default() },
         };
-        if let Some(KinModel { edge, probability, doubt, k }) = trained {
-            params.knn.k = self.k.unwrap_or(k);
-            params.prefer = self.prefer.unwrap_or(Prefer::Probability(probability));
-            (params.model, params.doubt) = (edge, doubt);
-        }
+        params.prefer = self.prefer.unwrap_or(params.prefer);
+        params.knn = KnnParams { k: self.k.unwrap_or(params.knn.k), ..self.knn() };
         let least = Some(params.prefer.least()?);
         let clustering = kinfolk::kin(embeddings, graph, &params, progress)?;
         Ok(Found { clustering, least, mapped: embeddings.is_mapped() })

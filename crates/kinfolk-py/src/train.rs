@@ -79,9 +79,7 @@ fn kin(
     progress: &dyn Progress,
 ) -> kinfolk::Result<Vec<u8>> {
     let params = KinTraining { knn, validation: FitParams::default().validation, ..KinTraining::default() };
-    let trained = train_kin(embeddings, labels, graph, &params, progress)?;
-    let (edge, probability) = (trained.model, trained.probability);
-    KinModel { edge, probability, doubt: trained.doubt, k: trained.k }.to_bytes()
+    KinModel::from(train_kin(embeddings, labels, graph, &params, progress)?).to_bytes()
 }
 
 fn networks(

@@ -88,6 +88,7 @@ mod review;
 pub mod synth;
 #[cfg(test)]
 mod testing;
+mod whitening;
 
 pub use confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
 pub use connectivity::{
@@ -107,3 +108,4 @@ pub use pipeline::{
 };
 pub use progress::{Progress, Quiet};
 pub use review::{Doubt, review};
+pub use whitening::Whitening;

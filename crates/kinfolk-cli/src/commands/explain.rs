@@ -75,6 +75,8 @@ impl Album {
         let options = kinfolk::io::ReadOptions { dim: dim.filter(|_| bin(file)), array: None };
         let features = file["file"]
             .as_str()
+            // Of whitened embeddings ties have other similarities than the file.
+            .filter(|_| parameters["whitened"] != true)
             .and_then(|file| kinfolk::io::read_embeddings(Path::new(file), &options).ok())
             .filter(|features| features.len() == lines.len());
         let k = run["graph"]["k"].as_u64().unwrap_or(0);

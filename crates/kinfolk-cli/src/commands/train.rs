@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::{machine, table};
 use clap::{Args, ValueEnum};
 use kinfolk::io::{check_label_count, read_graph, read_labels};
-use kinfolk::{Embeddings, KinTraining, KnnGraph, TrainedKin, knn_graph, train_kin};
+use kinfolk::{Embeddings, KinChoice, KinTraining, KnnGraph, TrainedKin, knn_graph, train_kin};
 use kinfolk_nn::{
     Compute, FitParams, GcnEParams, GcnVParams, KinModel, LgcnTraining, Loss, LtcTraining, PivotShape,
     Target, TrainParams, Trained, TrainedModel, Unfinished, train, train_lgcn, train_ltc,
@@ -233,46 +233,56 @@ fn run_kin(
         validation: arguments.validation,
         ..KinTraining::default()
     };
-    let trained = train_kin(embeddings, labels, graph, &params, &Bars::default())?;
-    let TrainedKin { model, probability, doubt, k, losses, best, choices } = trained;
-    KinModel { edge: model, probability, doubt, k }.write(&arguments.output)?;
+    let mut trained = train_kin(embeddings, labels, graph, &params, &Bars::default())?;
+    let choices = std::mem::take(&mut trained.choices);
+    let TrainedKin { chosen, losses, k, .. } = trained;
+    KinModel::from(trained).write(&arguments.output)?;
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        let epochs = losses
-            .iter()
-            .map(|(training, held)| json!({ "training_loss": training, "validation_loss": held }));
-        let choices =
-            choices.iter().map(|c| json!({ "doubt": c.doubt, "probability": c.probability, "f": c.f }));
+        let way = |c: &KinChoice| json!({ "shrink": c.shrink, "adapted": c.adapted, "doubt": c.doubt, "probability": c.probability, "f": c.f });
         let summary = json!({
-            "model": arguments.output, "method": "kin", "k": k, "probability": probability, "doubt": doubt, "best_epoch": best,
-            "epochs": epochs.collect::<Vec<_>>(), "choices": choices.collect::<Vec<_>>(), "seconds": seconds,
+            "model": arguments.output, "method": "kin", "k": k, "chosen": way(&chosen), "loss_built_in": losses[0],
+            "loss_adapted": losses[1], "choices": choices.iter().map(way).collect::<Vec<_>>(), "seconds": seconds,
         });
         println!("{summary:#}");
-        return Ok(());
+    } else {
+        let alike =
+            |a: &KinChoice, b: &KinChoice| (a.shrink, a.adapted, a.doubt) == (b.shrink, b.adapted, b.doubt);
+        let lines = choices.chunk_by(alike).map(|ways| {
+            let best = ways.iter().fold(&ways[0], |best, way| if way.f > best.f { way } else { best });
+            vec![
+                if best.shrink < 1.0 {
+                    format!("whitened ({})", best.shrink)
+                } else {
+                    "as they are".to_owned()
+                },
+                if best.adapted { "adapted" } else { "built in" }.to_owned(),
+                if best.doubt { "counted" } else { "not counted" }.to_owned(),
+                format!("{:.1}", best.probability),
+                format!("{:.2}", 100.0 * best.f),
+                if alike(best, &chosen) {
+                    format!("kept, at {:.1}", chosen.probability)
+                } else {
+                    String::new()
+                },
+            ]
+        });
+        let columns = [
+            "embeddings",
+            "edge model",
+            "strangers",
+            "best probability",
+            "mean F of held-out identities",
+            "",
+        ];
+        table::print(&columns, &lines.collect::<Vec<_>>());
+        println!(
+            "\nloss of held-out edges {:.4} built in, {:.4} adapted; {seconds:.1} s -> {}",
+            losses[0],
+            losses[1],
+            arguments.output.display()
+        );
     }
-    let lines = losses.iter().enumerate().map(|(epoch, (training, held))| {
-        let name = if epoch == 0 { "as built in".to_owned() } else { format!("epoch {epoch}") };
-        vec![
-            name + if epoch == best { " (kept)" } else { "" },
-            format!("{training:.5}"),
-            format!("{held:.5}"),
-        ]
-    });
-    table::print(&["loss of edges", "training", "held-out identities"], &lines.collect::<Vec<_>>());
-    println!();
-    let lines = choices.iter().map(|c| {
-        let strangers = if c.doubt { "counted" } else { "not counted" };
-        vec![strangers.to_owned(), format!("{:.1}", c.probability), format!("{:.2}", 100.0 * c.f)]
-    });
-    table::print(
-        &["strangers", "least probability", "mean F of held-out identities"],
-        &lines.collect::<Vec<_>>(),
-    );
-    println!(
-        "\nprobability {probability:.1}, strangers {}, {seconds:.1} s -> {}",
-        if doubt { "counted" } else { "not counted" },
-        arguments.output.display()
-    );
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use super::timed;
 use crate::connectivity::structural::{Background, Drawn, Strangers, Ties, ties};
 use crate::{
     Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Quiet,
-    Result, WeightedGraph, knn_graph, map_equation,
+    Result, WeightedGraph, Whitening, knn_graph, map_equation,
 };
 use std::time::Duration;
 
@@ -55,6 +55,9 @@ pub struct KinParams {
     pub knn: KnnParams,
     /// Which mistake is worse.
     pub prefer: Prefer,
+    /// A map of the embeddings that has been learned from labels; everything is done on what it makes of them, so that no
+    /// graph can be given.
+    pub whitening: Option<Whitening>,
     /// What tells the probability of an edge.
     pub model: EdgeModel,
     /// Whether probabilities are lowered by what is known of the strangers of the set: a model that has learned from
@@ -70,6 +73,7 @@ impl Default for KinParams {
         Self {
             knn: KnnParams::default(),
             prefer: Prefer::default(),
+            whitening: None,
             model: EdgeModel::default(),
             doubt: true,
             grow: true,
@@ -111,6 +115,15 @@ pub fn kin(
     if let Some(graph) = graph {
         super::check_length(embeddings, graph)?;
     }
+    let whitened = match &params.whitening {
+        Some(_) if graph.is_some() => {
+            let expected = "none with this model, which looks for neighbours among whitened embeddings";
+            return Err(Error::Parameter { name: "--graph", expected, found: "one".to_owned() });
+        }
+        Some(whitening) => Some(timed("whitening", &mut timings, || whitening.apply(embeddings))?),
+        None => None,
+    };
+    let embeddings = whitened.as_ref().unwrap_or(embeddings);
     let mut knn = params.knn.clone();
     loop {
         let searched = match graph {

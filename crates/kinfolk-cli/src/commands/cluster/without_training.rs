@@ -8,7 +8,7 @@ use crate::bars::Bars;
 use crate::commands::name_of;
 use crate::failure::Failure;
 use kinfolk::{
-    ClusterParams, Confidence, DEFAULT_RADIUS, Embeddings, KinParams, KnnGraph, Prefer, cluster, kin,
+    ClusterParams, Confidence, DEFAULT_RADIUS, Embeddings, KinParams, KnnGraph, KnnParams, cluster, kin,
 };
 use kinfolk_nn::{Among, KinModel};
 use serde_json::{Value, json};
@@ -65,24 +65,21 @@ pub(super) fn by_kin(
         return Err(Failure::Usage(message.to_owned()));
     }
     refuse_tree_options(arguments, Method::Kin)?;
-    let mut knn = arguments.neighbours.params(embeddings.len());
-    let mut params = KinParams {
-        prefer: arguments.prefer.unwrap_or_default(),
-        // A K that was asked for, or trained with, is kept.
-        grow: arguments.neighbours.k.is_none() && trained.is_none(),
-        ..KinParams::default()
+    let neighbours = &arguments.neighbours;
+    let mut params = match trained {
+        Some(model) => model.params(),
+        // A K that was asked for is kept.
+        None => KinParams { grow: neighbours.k.is_none(), ..KinParams::default() },
     };
-    if let Some(KinModel { edge, probability, doubt, k }) = trained {
-        knn.k = arguments.neighbours.k.unwrap_or(k);
-        params.prefer = arguments.prefer.unwrap_or(Prefer::Probability(probability));
-        (params.model, params.doubt) = (edge, doubt);
-    }
-    params.knn = knn;
+    params.prefer = arguments.prefer.unwrap_or(params.prefer);
+    let k = neighbours.k.unwrap_or(params.knn.k);
+    params.knn = KnnParams { k, ..neighbours.params(embeddings.len()) };
     let clustering = kin(embeddings, graph, &params, &Bars::default())?;
     let parameters = json!({
         "model": arguments.model,
         "prefer": format!("{:?}", params.prefer).to_lowercase(),
         "least_probability": params.prefer.least()?,
+        "whitened": params.whitening.is_some(),
     });
     Ok(Outcome { clustering, method: Method::Kin, parameters, rebuilt: None })
 }

@@ -24,6 +24,8 @@ pub(crate) struct FitParams {
     /// The largest rate of the cycle.
     pub(crate) rate: f32,
     pub(crate) decay: f32,
+    /// How strongly weights are held where they were: this much of half the squared distance is added to the loss.
+    pub(crate) hold: f32,
     pub(crate) seed: u64,
 }
 
@@ -91,6 +93,7 @@ impl Network {
     ) {
         let batches = examples.len().div_ceil(BATCH);
         let steps = (params.epochs * batches) as f32;
+        let start = self.clone();
         let mut adam = Adam::new(self);
         let mut step = 0;
         for epoch in 0..params.epochs {
@@ -107,6 +110,7 @@ impl Network {
                 let share = if at < RISE { at / RISE } else { (1.0 - at) / (1.0 - RISE) };
                 // Never quite nothing: a first step of rate 0 would only fill the moments.
                 let rate = params.rate * share.max(0.01);
+                sum.hold(self, &start, params.hold * batch.len() as f32);
                 adam.step(self, &sum, batch.len(), rate, params.decay);
                 loss += sum.loss;
                 step += 1;
@@ -137,6 +141,15 @@ impl Gradient {
             sum.biases.iter_mut().zip(&layer.biases).for_each(|(sum, v)| *sum += v);
         }
         self.loss += other.loss;
+    }
+
+    /// Adds what holds weights where they were.
+    fn hold(&mut self, network: &Network, start: &Network, by: f32) {
+        for ((sum, now), then) in self.layers.iter_mut().zip(&network.layers).zip(&start.layers) {
+            let add = |((sum, now), then): ((&mut f32, &f32), &f32)| *sum += by * (now - then);
+            sum.weights.iter_mut().zip(&now.weights).zip(&then.weights).for_each(add);
+            sum.biases.iter_mut().zip(&now.biases).zip(&then.biases).for_each(add);
+        }
     }
 
     fn of(network: &Network, examples: &Examples, which: &[u32]) -> Self {
@@ -332,7 +345,7 @@ mod tests {
     #[test]
     fn it_learns_what_no_line_separates_the_same_on_any_number_of_threads() {
         let examples = examples(4000);
-        let params = FitParams { epochs: 60, rate: 1e-2, decay: 1e-3, seed: 5 };
+        let params = FitParams { epochs: 60, rate: 1e-2, decay: 1e-3, hold: 0.0, seed: 5 };
         let [one, three] = on_one_and_three_threads(|| {
             let mut network = Network::fresh(&examples, 5);
             network.fit(&examples, &params, &(), |_, _| ());
@@ -340,6 +353,24 @@ mod tests {
         });
         assert_eq!(one, three);
         assert!(examples.loss(&one) < 0.25, "{}", examples.loss(&one));
+    }
+
+    #[test]
+    fn weights_that_are_held_stay_near() {
+        let examples = examples(2000);
+        let start = Network::fresh(&examples, 5);
+        let distance = |hold: f32| {
+            let mut network = start.clone();
+            let params = FitParams { epochs: 100, rate: 1e-2, decay: 0.0, hold, seed: 5 };
+            network.fit(&examples, &params, &(), |_, _| ());
+            let numbers = network.to_numbers().into_iter().zip(start.to_numbers());
+            (numbers.map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt(), examples.loss(&network))
+        };
+        let [free, held] = [0.0, 0.3].map(distance);
+        assert!(
+            held.0 < free.0 / 3.0 && free.1 < held.1 && held.1 < examples.loss(&start),
+            "{free:?} {held:?}"
+        );
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod strangers;
 mod summary;
 mod worlds;
 
-pub(crate) use adapt::{Adapted, adapt};
+pub(crate) use adapt::LabelledEdges;
 pub(crate) use background::Background;
 pub use pretrain::{PretrainParams, Pretrained, pretrain};
 pub(crate) use strangers::{Drawn, Strangers};

@@ -57,7 +57,7 @@ pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pret
     let mut network = Network::fresh(&training, params.seed);
     let mut losses = Vec::new();
     progress.begin("training", params.epochs as u64);
-    let fit = FitParams { epochs: params.epochs, rate: 6e-3, decay: 1e-3, seed: params.seed };
+    let fit = FitParams { epochs: params.epochs, rate: 6e-3, decay: 1e-3, hold: 0.0, seed: params.seed };
     network.fit(&training, &fit, progress, |network, loss| {
         losses.push((loss, held_out.loss(network)));
         progress.advance(1);
