@@ -2,6 +2,7 @@
 //! which is more than anybody could know.
 //!
 //! - kin, as the command runs it.
+//! - Where there are other identities to learn from (see `sets`), kin trained on them, as `kinfolk train --method kin` does it.
 //! - Infomap: directed flow on cosine edges of the 40 nearest above a threshold (`bench/map_infomap.py` sets our map equation
 //!   beside the program).
 //! - The tree of nearest neighbours of higher density, u_weight, cut at tau.
@@ -11,18 +12,19 @@
 //! Cost: some twenty clusterings of each set, and as many by the programs, which take some ten times as long.
 
 use super::measure;
-use super::programs::{Run, run_programs};
+use super::programs::{Run, check_python, run_programs};
+use super::sets::{Labelled, Set, Source, drawn, in_directory};
 use crate::bars::Bars;
 use crate::commands::{make_directory, write_text};
 use crate::failure::Failure;
 use crate::{machine, table};
 use clap::Args;
-use kinfolk::io::{check_label_count, read_embeddings, read_labels};
 use kinfolk::metrics::{Scores, evaluate};
-use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{ClusterParams, Embeddings, Error, KinParams, KnnParams, cluster, kin, knn_graph};
+use kinfolk::synth::SynthParams;
+use kinfolk::{ClusterParams, KinParams, KinTraining, KnnParams, cluster, kin, knn_graph, train_kin};
 use kinfolk_baselines::{HDBSCAN_UP_TO, HdbscanParams, InfomapParams, hdbscan, hdbscan_knn, infomap};
-use std::path::{Path, PathBuf};
+use kinfolk_nn::KinModel;
+use std::path::PathBuf;
 
 /// Neighbours of Infomap's graph.
 const INFOMAP_K: usize = 40;
@@ -32,7 +34,8 @@ const LOST: f64 = 0.5;
 
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench default --data faces/
-          where faces/ holds NAME_feat.npy and NAME_label.npy of each set")]
+          where faces/ holds NAME_feat.npy and NAME_label.npy of each set; what is named
+          NAME_train is learned from to cluster NAME_test, or one half for the other")]
 pub struct Arguments {
     /// Directory of sets, each NAME_feat.npy and NAME_label.npy
     #[arg(long, value_name = "DIR")]
@@ -62,12 +65,6 @@ impl Arguments {
     }
 }
 
-struct Set {
-    name: String,
-    features: Embeddings,
-    labels: Vec<i64>,
-}
-
 /// What a method did, at the best of its thresholds.
 struct Entry {
     method: String,
@@ -84,30 +81,27 @@ impl Entry {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    if let Some(python) = &arguments.python {
+        check_python(python)?;
+    }
     make_directory(&arguments.output)?;
     let headings =
         ["set", "rows", "identities", "method", "chosen on labels", "clusters", "pair F", "B³ F", "s"];
     let mut lines: Vec<Vec<String>> = Vec::new();
     let mut verdicts = Vec::new();
-    for (name, source) in sources(&arguments)? {
-        let set = source.load(name)?;
-        let entries = compare(&set, &arguments)?;
-        let [kin, rivals @ ..] = &entries[..] else { continue };
-        for entry in &entries {
-            let [pairwise, bcubed] = entry.both();
-            lines.push(vec![
-                set.name.clone(),
-                set.labels.len().to_string(),
-                entry.scores.identities.to_string(),
-                entry.method.clone(),
-                entry.chosen.clone(),
-                entry.scores.clusters.to_string(),
-                format!("{pairwise:.2}"),
-                format!("{bcubed:.2}"),
-                format!("{:.2}", entry.seconds),
-            ]);
+    let mut gains = Vec::new();
+    for source in sources(&arguments)? {
+        let set = source.load()?;
+        let kin = without_labels(&set.test)?;
+        let trained = set.training.as_ref().map(|training| with_labels(training, &set.test)).transpose()?;
+        let rivals = rivals(&set.test, &arguments)?;
+        for entry in [&kin].into_iter().chain(&trained).chain(&rivals) {
+            lines.push(line(&set, entry));
         }
-        verdicts.extend(rivals.iter().filter_map(|rival| verdict(&set.name, kin, rival)));
+        verdicts.extend(rivals.iter().filter_map(|rival| verdict(&set.name, &kin, rival)));
+        for rival in rivals.iter().filter(|rival| rival.method.to_lowercase().starts_with("infomap")) {
+            gains.extend(trained.iter().map(|trained| gain(&set.name, trained, rival)));
+        }
     }
     let mut text = lines.iter().fold(headings.join(",") + "\n", |text, line| text + &line.join(",") + "\n");
     table::print(&headings, &lines);
@@ -117,6 +111,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         false => format!("kin loses by more than {LOST} points of either F:\n  {}", verdicts.join("\n  ")),
     };
     println!("{lost}");
+    if !gains.is_empty() {
+        println!(
+            "Trained on other identities, beside Infomap with the best threshold:\n  {}",
+            gains.join("\n  ")
+        );
+    }
     println!(
         "F in percent. Seconds: one run from rows to labels, neighbours included. kinfolk {}, {} threads of {}",
         env!("CARGO_PKG_VERSION"),
@@ -130,6 +130,27 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+fn line(set: &Set, entry: &Entry) -> Vec<String> {
+    let [pairwise, bcubed] = entry.both();
+    vec![
+        set.name.clone(),
+        set.test.labels.len().to_string(),
+        entry.scores.identities.to_string(),
+        entry.method.clone(),
+        entry.chosen.clone(),
+        entry.scores.clusters.to_string(),
+        format!("{pairwise:.2}"),
+        format!("{bcubed:.2}"),
+        format!("{:.2}", entry.seconds),
+    ]
+}
+
+/// By how much a trained kin is better than a rival.
+fn gain(set: &str, trained: &Entry, rival: &Entry) -> String {
+    let (ours, theirs) = (trained.both(), rival.both());
+    format!("{set}: {:+.2} / {:+.2} against {}", ours[0] - theirs[0], ours[1] - theirs[1], rival.method)
+}
+
 /// By how much kin loses to a rival, if it does.
 fn verdict(set: &str, kin: &Entry, rival: &Entry) -> Option<String> {
     let (ours, theirs) = (kin.both(), rival.both());
@@ -138,26 +159,7 @@ fn verdict(set: &str, kin: &Entry, rival: &Entry) -> Option<String> {
     lost.then(|| format!("{set}: {:.2} / {:.2} less than {}", less[0], less[1], rival.method))
 }
 
-enum Source {
-    Files([PathBuf; 2]),
-    Synthetic(Box<SynthParams>),
-}
-
-impl Source {
-    fn load(self, name: String) -> Result<Set, Failure> {
-        let (features, labels) = match self {
-            Source::Files([features, labels]) => {
-                let (rows, of) = (read_embeddings(&features, &Default::default())?, read_labels(&labels)?);
-                check_label_count(&of, rows.len(), &labels, &features)?;
-                (rows, of)
-            }
-            Source::Synthetic(params) => Synth::new(*params)?.whole().to_embeddings()?,
-        };
-        Ok(Set { name, features, labels })
-    }
-}
-
-fn sources(arguments: &Arguments) -> Result<Vec<(String, Source)>, Failure> {
+fn sources(arguments: &Arguments) -> Result<Vec<Source>, Failure> {
     let mut sources = match &arguments.data {
         Some(directory) => in_directory(directory)?,
         None => Vec::new(),
@@ -165,82 +167,39 @@ fn sources(arguments: &Arguments) -> Result<Vec<(String, Source)>, Failure> {
     if arguments.identities > 0 {
         let params =
             SynthParams { identities: arguments.identities, seed: arguments.seed, ..Default::default() };
-        sources.push(("synth".to_owned(), Source::Synthetic(Box::new(params))));
+        sources.push(Source::SyntheticSplit { name: "synth".to_owned(), params: Box::new(params) });
     }
     for number in 0..arguments.random {
-        let params = drawn(arguments.seed + number as u64);
-        sources.push((format!("synth drawn {number}"), Source::Synthetic(Box::new(params))));
+        let params = Box::new(drawn(arguments.seed + number as u64));
+        sources.push(Source::Synthetic { name: format!("synth drawn {number}"), params });
     }
     Ok(sources)
 }
 
-/// Pairs of NAME_feat.npy and NAME_label.npy, by name.
-fn in_directory(directory: &Path) -> Result<Vec<(String, Source)>, Failure> {
-    let entries = std::fs::read_dir(directory).map_err(|e| Error::io(directory, e))?;
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|e| Error::io(directory, e))?;
-        if let Some(name) = entry.file_name().to_string_lossy().strip_suffix("_feat.npy") {
-            names.push(name.to_owned());
-        }
-    }
-    names.sort();
-    let pair = |name: String| {
-        let [features, labels] = ["feat", "label"].map(|what| directory.join(format!("{name}_{what}.npy")));
-        labels.exists().then_some((name, Source::Files([features, labels])))
-    };
-    let found: Vec<_> = names.into_iter().filter_map(pair).collect();
-    match found.is_empty() {
-        true => Err(Error::format(directory, "NAME_feat.npy beside NAME_label.npy", "none").into()),
-        false => Ok(found),
-    }
+/// kin as it is.
+fn without_labels(test: &Labelled) -> Result<Entry, Failure> {
+    entry_of("kin", "nothing", &KinParams::default(), test)
 }
 
-/// Parameters of a synthetic set, uniform within the ranges here.
-fn drawn(seed: u64) -> SynthParams {
-    // splitmix64 (Steele, Lea and Flood, 2014).
-    let mut state = seed;
-    let mut uniform = |from: f64, to: f64| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        from + (to - from) * (z >> 11) as f64 / (1u64 << 53) as f64
-    };
-    let mean_of_others = uniform(4.0, 60.0);
-    let singletons = uniform(0.0, 0.7);
-    let rows = uniform(3000.0, 15000.0);
-    let mean_size = singletons + (1.0 - singletons) * mean_of_others;
-    SynthParams {
-        identities: (rows / mean_size) as usize,
-        dim: uniform(64.0, 512.0) as usize,
-        seed,
-        intrinsic_dim: uniform(32.0, 64.0),
-        mean_size,
-        size_spread: uniform(0.2, 1.0),
-        max_size: 600,
-        singletons,
-        group_size: uniform(1.0, 20.0),
-        likeness: uniform(0.0, 0.4),
-        noise: uniform(0.7, 0.95),
-        noise_tail: uniform(0.1, 0.3),
-        drift: uniform(0.5, 1.5),
-        ..SynthParams::default()
-    }
+/// kin with what other identities taught.
+fn with_labels(training: &Labelled, test: &Labelled) -> Result<Entry, Failure> {
+    let Labelled { features, labels } = training;
+    let trained = train_kin(features, labels, None, &KinTraining::default(), &Bars::default())?;
+    entry_of("kin trained", "nothing of these", &KinModel::from(trained).params(), test)
 }
 
-/// kin first, then its rivals.
-fn compare(set: &Set, arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
-    let Set { features, labels, .. } = set;
-    let bars = Bars::default();
-    let (found, cost) = measure(|| kin(features, None, &KinParams::default(), &bars));
+fn entry_of(method: &str, chosen: &str, params: &KinParams, test: &Labelled) -> Result<Entry, Failure> {
+    let (found, cost) = measure(|| kin(&test.features, None, params, &Bars::default()));
     let found = found?;
-    let chosen = format!("nothing (K = {})", found.k);
-    let scores = evaluate(labels, &found.labels)?;
-    let mut entries = vec![Entry { method: "kin".to_owned(), chosen, scores, seconds: cost.seconds }];
-    drop(found);
+    let chosen = format!("{chosen} (K = {})", found.k);
+    let scores = evaluate(&test.labels, &found.labels)?;
+    Ok(Entry { method: method.to_owned(), chosen, scores, seconds: cost.seconds })
+}
 
+fn rivals(test: &Labelled, arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
+    let Labelled { features, labels } = test;
+    let mut entries = Vec::new();
+    let bars = Bars::default();
     let (graph, searching) = measure(|| knn_graph(features, &KnnParams::default(), &bars));
     let graph = graph?.0;
     drop(bars);
@@ -307,18 +266,4 @@ fn best_of(what: &str, entries: Vec<Entry>) -> Result<Entry, Failure> {
     let best =
         entries.into_iter().reduce(|best, entry| if mean(&entry) > mean(&best) { entry } else { best });
     best.ok_or_else(|| Failure::Usage(format!("{what}: expected thresholds, found none")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_drawn_set_can_be_made() {
-        for seed in 0..200 {
-            drawn(seed).validate().unwrap();
-        }
-        assert_eq!(drawn(3), drawn(3));
-        assert_ne!(drawn(3), drawn(4));
-    }
 }

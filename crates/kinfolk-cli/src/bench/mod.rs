@@ -16,6 +16,7 @@ mod pretrain;
 mod programs;
 mod rho;
 mod runtime;
+mod sets;
 mod table1;
 mod table2;
 mod tau;

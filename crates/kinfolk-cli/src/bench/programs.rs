@@ -18,6 +18,21 @@ pub struct Run {
     pub seconds: f64,
 }
 
+/// Refuses a Python that lacks the programs, before anything is measured.
+pub fn check_python(python: &Path) -> Result<(), Failure> {
+    let ran = Command::new(python).args(["-c", "import numpy, infomap, hdbscan"]).output();
+    let ran = ran.map_err(|e| Error::io(python, e))?;
+    if ran.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let found = said.lines().last().unwrap_or("none of them").to_owned();
+    Err(Failure::Usage(format!(
+        "--python {}: expected a Python with numpy, infomap and hdbscan, found {found}",
+        python.display()
+    )))
+}
+
 /// Runs the programs on a set. Files go to a directory of their own in `output`, which is removed however it ends.
 pub fn run_programs(
     python: &Path,
@@ -50,7 +65,7 @@ fn run_in(
         .map_err(|e| Error::io(python, e))?;
     if !ran.status.success() {
         return Err(Failure::Usage(format!(
-            "--python {}: expected a Python with numpy, infomap and hdbscan, found {}",
+            "--python {}: expected infomap and hdbscan to end well, found {}",
             python.display(),
             ran.status
         )));
