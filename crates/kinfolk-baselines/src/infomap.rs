@@ -48,7 +48,11 @@ pub fn infomap(graph: &KnnGraph, params: &InfomapParams, progress: &dyn Progress
         .flat_map_iter(|i| graph.neighbours(i).1.iter().map(weight))
         .collect();
     let edges = WeightedGraph::from_knn(graph, &weights)?;
-    let found = map_equation(&edges, &MapParams { flow: params.flow, seed: params.seed }, progress)?;
+    let found = map_equation(
+        &edges,
+        &MapParams { flow: params.flow, seed: params.seed, ..MapParams::default() },
+        progress,
+    )?;
     Ok(Clusters { labels: found.labels, noise: None })
 }
 

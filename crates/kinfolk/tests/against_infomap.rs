@@ -26,7 +26,8 @@ fn codelengths_are_those_of_infomap() {
             );
 
             let best = |seed| {
-                let found = map_equation(&graph, &MapParams { flow, seed }, &()).unwrap();
+                let found =
+                    map_equation(&graph, &MapParams { flow, seed, ..MapParams::default() }, &()).unwrap();
                 assert_eq!(found.codelength, codelength(&graph, flow, &found.labels).unwrap());
                 found.codelength
             };

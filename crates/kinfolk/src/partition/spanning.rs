@@ -39,9 +39,6 @@ impl Evidence {
     pub(crate) fn of(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], least: f32) -> Self {
         let parents = spanning_forest(graph, probabilities, labels, least);
         let k = graph.k();
-        let inside = |(v, &parent): (usize, &u32)| {
-            (parent != Links::NONE).then(|| tie(graph, probabilities, v as u32, parent))
-        };
         let outside = |i: usize| {
             let ids = graph.neighbours(i).0;
             let leaving =
@@ -51,12 +48,20 @@ impl Evidence {
                 Some((_, most)) if most >= p => best,
                 _ => Some((j, p)),
             });
-            best.map(|(j, _)| tie(graph, probabilities, i as u32, j))
+            best.map(|(j, _)| j)
         };
-        Evidence {
-            inside: parents.par_iter().enumerate().map(inside).collect(),
-            outside: (0..graph.len()).into_par_iter().map(outside).collect(),
-        }
+        // Each thread marks the neighbours of a row, to count those it shares.
+        let ties = |marks: &mut Vec<bool>, (v, &parent): (usize, &u32)| {
+            let ids = graph.neighbours(v).0;
+            ids.iter().for_each(|&id| marks[id as usize] = true);
+            let tie = |other: u32| tie(graph, probabilities, marks, v as u32, other);
+            let found = ((parent != Links::NONE).then(|| tie(parent)), outside(v).map(tie));
+            ids.iter().for_each(|&id| marks[id as usize] = false);
+            found
+        };
+        let ties = parents.par_iter().enumerate().map_init(|| vec![false; graph.len()], ties);
+        let (inside, outside) = ties.unzip();
+        Evidence { inside, outside }
     }
 
     /// The trees as links; the confidence of a row is the probability of its most probable tie inside.
@@ -75,8 +80,8 @@ impl Evidence {
     }
 }
 
-/// Everything about the tie of two rows, at least one of which lists the other.
-fn tie(graph: &KnnGraph, probabilities: &[f32], v: u32, other: u32) -> Tie {
+/// Everything about the tie of two rows, at least one of which lists the other; the neighbours of `v` are marked.
+fn tie(graph: &KnnGraph, probabilities: &[f32], marks: &[bool], v: u32, other: u32) -> Tie {
     let slot = |of: u32, sought: u32| graph.neighbours(of as usize).0.iter().position(|&id| id == sought);
     let at = [slot(v, other).map(|slot| (v, slot)), slot(other, v).map(|slot| (other, slot))];
     let listed = || at.iter().flatten().map(|&(of, slot)| (of as usize, slot));
@@ -84,10 +89,7 @@ fn tie(graph: &KnnGraph, probabilities: &[f32], v: u32, other: u32) -> Tie {
     let similarity = listed().next().map_or(0.0, |(_, slot)| similarities[slot]);
     let probability = listed().map(|(of, slot)| probabilities[of * graph.k() + slot]).fold(0.0, f32::max);
     let ranks = at.map(|listed| listed.map_or(0, |(_, slot)| slot as u32 + 1));
-    let mut sorted = graph.neighbours(v as usize).0.to_vec();
-    sorted.sort_unstable();
-    let of_other = graph.neighbours(other as usize).0.iter();
-    let shared = of_other.filter(|id| sorted.binary_search(id).is_ok()).count() as u32;
+    let shared = graph.neighbours(other as usize).0.iter().filter(|&&id| marks[id as usize]).count() as u32;
     Tie { row: other, similarity, probability, ranks, shared }
 }
 
@@ -119,7 +121,6 @@ fn spanning_forest(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], leas
                     }
                 }
             }
-            edges.sort_unstable_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
             tree(rows, &edges, &strength)
         })
         .collect();
@@ -130,7 +131,8 @@ fn spanning_forest(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], leas
     parents
 }
 
-/// Kruskal over edges by descending weight, then the parents of a walk from the strongest row of each part.
+/// Kruskal over edges by descending weight, equals in their order, then the parents of a walk from the strongest row of each
+/// part.
 fn tree(rows: &[u32], edges: &[(f32, u32, u32)], strength: &[f64]) -> Vec<u32> {
     let mut leader: Vec<u32> = (0..rows.len() as u32).collect();
     let find = |leader: &mut [u32], mut v: u32| {
@@ -140,8 +142,14 @@ fn tree(rows: &[u32], edges: &[(f32, u32, u32)], strength: &[f64]) -> Vec<u32> {
         }
         v
     };
+    // Of positive numbers the bits are in the order of the numbers; integers are sorted fastest.
+    let key = |(&(weight, ..), at): (&(f32, u32, u32), u64)| u64::from(!weight.to_bits()) << 32 | at;
+    assert!(u32::try_from(edges.len()).is_ok(), "a cluster of more ties than a key can count");
+    let mut keys: Vec<u64> = edges.iter().zip(0..).map(key).collect();
+    keys.sort_unstable();
     let mut beside: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
-    for &(_, a, b) in edges {
+    for key in keys {
+        let (_, a, b) = edges[key as u32 as usize];
         let (of_a, of_b) = (find(&mut leader, a), find(&mut leader, b));
         if of_a != of_b {
             leader[of_a as usize] = of_b;

@@ -1,8 +1,8 @@
 //! `kin`: no labels, no threshold. kNN graph, probability of every edge, modules by the map equation.
 //!
 //! 1. The background of the set and of each vertex, and what surrounds each edge: a probability p.
-//! 2. Two partitions by p, one strict and one generous, tell who is surely a stranger of whom; how near strangers come
-//!    corrects p (see `connectivity/structural`).
+//! 2. A first partition by p tells who is a stranger of whom; how near strangers come corrects p (see
+//!    `connectivity/structural`).
 //! 3. The map equation on the edges that remain, weighted by p.
 //! 4. Where most rows turn out to be in clusters of more than K rows, all of it again with twice as many neighbours: what an
 //!    identity looks like from a few of its rows is not enough to tell it from its look-alikes.
@@ -10,10 +10,10 @@
 //! Cost beyond the graph: see the stages.
 
 use super::timed;
-use crate::connectivity::structural::{Background, Drawn, Strangers, Ties, ties};
+use crate::connectivity::structural::{Background, Strangers, Ties, ties};
 use crate::{
-    Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Quiet,
-    Result, WeightedGraph, Whitening, knn_graph, map_equation,
+    Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Result,
+    WeightedGraph, Whitening, knn_graph, map_equation,
 };
 use std::time::Duration;
 
@@ -81,9 +81,8 @@ impl Default for KinParams {
     }
 }
 
-/// What surely is one, and what may be one, when strangers are looked for.
-const STRICT: f32 = 0.8;
-const GENEROUS: f32 = 0.2;
+/// The least probability of an edge in the first partition, which tells strangers.
+const FIRST: f32 = 0.3;
 
 /// Fewer rows do not tell how near strangers come.
 const FEW_ROWS: usize = 200;
@@ -176,11 +175,10 @@ pub(super) fn estimate(
         if embeddings.len() < FEW_ROWS || !params.doubt {
             return Ok(());
         }
-        // Side by side, so neither has the bar.
-        let drawn = |least| modules(graph, &ties, least, seed, &Quiet(progress));
-        let (strict, generous) = rayon::join(|| drawn(STRICT), || drawn(GENEROUS));
-        let drawn = Drawn { strict: &strict?, generous: &generous? };
-        let strangers = Strangers::of(embeddings, graph, &background, &ties, &drawn, seed);
+        // Whether all of it is settled does not matter here.
+        let quick = MapParams { seed, rounds: 0, ..MapParams::default() };
+        let first = partition(graph, &ties, FIRST, &quick, progress)?;
+        let strangers = Strangers::of(embeddings, graph, &background, &ties, &first, seed);
         ties.doubt(graph, &strangers);
         Ok(())
     })?;
@@ -195,9 +193,18 @@ pub(super) fn modules(
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Vec<i64>> {
+    partition(graph, ties, least, &MapParams { seed, ..MapParams::default() }, progress)
+}
+
+fn partition(
+    graph: &KnnGraph,
+    ties: &Ties,
+    least: f32,
+    params: &MapParams,
+    progress: &dyn Progress,
+) -> Result<Vec<i64>> {
     let weights: Vec<f32> = ties.probabilities.iter().map(|&p| if p > least { p } else { 0.0 }).collect();
-    let graph = WeightedGraph::from_knn(graph, &weights)?;
-    Ok(map_equation(&graph, &MapParams { seed, ..MapParams::default() }, progress)?.labels)
+    Ok(map_equation(&WeightedGraph::from_knn(graph, &weights)?, params, progress)?.labels)
 }
 
 #[cfg(test)]

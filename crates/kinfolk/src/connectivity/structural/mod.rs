@@ -33,7 +33,7 @@ mod worlds;
 pub(crate) use adapt::LabelledEdges;
 pub(crate) use background::Background;
 pub use pretrain::{PretrainParams, Pretrained, pretrain};
-pub(crate) use strangers::{Drawn, Strangers};
+pub(crate) use strangers::Strangers;
 
 use crate::{KnnGraph, Progress};
 use features::Structure;
@@ -116,7 +116,7 @@ pub(crate) fn ties(
             progress.tick();
             for &i in rows {
                 let i = i as usize;
-                let ours = |j: usize| i < j || !graph.neighbours(j).0.contains(&(i as u32));
+                let ours = |_, j: usize| i < j || !graph.neighbours(j).0.contains(&(i as u32));
                 let (features, listings) = structure.of_edges(i, scratch, ours);
                 let row = &mut row[..listings.len()];
                 model.probabilities(features, layers, row);

@@ -1,8 +1,8 @@
 //! How near strangers come in this very set: the share d(z) of strangers among all pairs at z.
 //!
 //! d(z) = h0(z) / h(z), a local false discovery rate (Efron, 2004). h counts pairs by z as vertices taken at random see all N
-//! rows; h0 as vertices of sure clusters see all rows outside a generously drawn cluster of theirs and which they
-//! are not tied to. Both per vertex, in bins, smoothed; d falls with z.
+//! rows; h0 as vertices of sure clusters see all rows outside their cluster to which they are not tied. Clusters are those of a
+//! first partition. Both per vertex, in bins, smoothed; d falls with z.
 //!
 //! In a set of singletons h and h0 are the same until z is far above what strangers reach; in a set of large identities
 //! relatives outnumber strangers early, and d leaves weaker ties alone. No threshold would do for both. Sets have both in
@@ -37,35 +37,30 @@ pub(crate) struct Strangers {
     shares: Vec<Vec<f32>>,
 }
 
-/// Two partitions by ties: `strict` joins what is surely one, `generous` whatever may be one.
-pub(crate) struct Drawn<'a> {
-    pub(crate) strict: &'a [i64],
-    pub(crate) generous: &'a [i64],
-}
-
 impl Strangers {
     pub(crate) fn of(
         embeddings: &Embeddings,
         graph: &KnnGraph,
         background: &Background,
         ties: &Ties,
-        drawn: &Drawn,
+        clusters: &[i64],
         seed: u64,
     ) -> Self {
         let n = embeddings.len();
         let mut stream = Stream::new(seed, Purpose::Strangers, 2, 0);
-        let sure = sure_vertices(graph, ties, drawn.strict);
+        let sure = sure_vertices(graph, ties, clusters);
         if sure.is_empty() {
             // Nobody is known to have relatives: all are strangers, and only copies are of one identity.
             return Self { kinds: vec![0; n], shares: vec![vec![1.0; BINS]] };
         }
         let sure: Vec<u32> = stream.sample(sure.len(), SAMPLE).iter().map(|&at| sure[at as usize]).collect();
         let order = stream.sample(n, n);
-        let strange = |i: usize, j: usize| {
-            (drawn.generous[i] != drawn.generous[j]) & (drawn.strict[i] != drawn.strict[j])
-        };
+        let strange = |i: usize, j: usize| clusters[i] != clusters[j];
+        // Nobody will ask below the bins that smooth that of the least alike edge.
+        let least = ties.standard.par_iter().copied().reduce(|| f32::MAX, f32::min) - 4.0 * WIDTH;
+        let pairs = Pairs { embeddings, background, least };
         let from: Vec<(u32, usize)> = sure.iter().map(|&i| (i, 0)).collect();
-        let mut null = histograms(embeddings, background, &from, 1, strange).remove(0);
+        let mut null = pairs.histograms(&from, 1, strange).remove(0);
         // Those tied to a vertex are few: taken back here rather than looked for among all N.
         let k = graph.k();
         for &i in &sure {
@@ -97,7 +92,7 @@ impl Strangers {
                 from.push((i, kind));
             }
         }
-        let all = histograms(embeddings, background, &from, KINDS.len(), |_, _| true);
+        let all = pairs.histograms(&from, KINDS.len(), |_, _| true);
         let shares = all.into_iter().zip(taken).map(|(all, taken)| shares(&null, &per_vertex(all, taken)));
         let shares = shares.collect();
         Self { kinds, shares }
@@ -118,28 +113,30 @@ fn along(bins: &[f32], z: f32) -> f32 {
     bins[below] * (1.0 - part) + bins[above] * part
 }
 
-/// The z beyond which a vertex sees fewer than [`FEW`] strangers.
+/// The z beyond which a vertex sees [`FEW`] strangers, by a line within the bin.
 fn beyond_strangers(null: &[f64]) -> f32 {
     let mut beyond = 0.0;
-    let at = null.iter().rposition(|&count| {
+    for (at, &count) in null.iter().enumerate().rev() {
+        if beyond + count >= FEW {
+            return ((at + 1) as f64 - (FEW - beyond) / count) as f32 * WIDTH;
+        }
         beyond += count;
-        beyond >= FEW
-    });
-    at.map_or(0.0, |at| (at + 1) as f32 * WIDTH)
+    }
+    0.0
 }
 
 /// Vertices with a sure tie in a cluster of four or more; where there are hardly any, of two; else none.
-fn sure_vertices(graph: &KnnGraph, ties: &Ties, strict: &[i64]) -> Vec<u32> {
-    let mut sizes = vec![0u32; strict.iter().max().map_or(0, |&last| last as usize + 1)];
-    strict.iter().for_each(|&label| sizes[label as usize] += 1);
+fn sure_vertices(graph: &KnnGraph, ties: &Ties, clusters: &[i64]) -> Vec<u32> {
+    let mut sizes = vec![0u32; clusters.iter().max().map_or(0, |&last| last as usize + 1)];
+    clusters.iter().for_each(|&label| sizes[label as usize] += 1);
     let k = graph.k();
     let with = |size: u32| -> Vec<u32> {
         let sure = |i: &usize| {
-            sizes[strict[*i] as usize] >= size && ties.probabilities[i * k..][..k].iter().any(|&p| p > 0.9)
+            sizes[clusters[*i] as usize] >= size && ties.probabilities[i * k..][..k].iter().any(|&p| p > 0.9)
         };
-        (0..strict.len()).filter(sure).map(|i| i as u32).collect()
+        (0..clusters.len()).filter(sure).map(|i| i as u32).collect()
     };
-    let enough = |vertices: &Vec<u32>| vertices.len() >= (strict.len() / 50).max(20);
+    let enough = |vertices: &Vec<u32>| vertices.len() >= (clusters.len() / 50).max(20);
     [4, 2].into_iter().map(with).find(enough).unwrap_or_default()
 }
 
@@ -148,44 +145,67 @@ fn bin(z: f32) -> usize {
     ((z / WIDTH + 1.0) as usize).min(BINS)
 }
 
-/// How many pairs of a vertex of `from` and any other row fall into each bin of z, by the group of that vertex.
-fn histograms(
-    embeddings: &Embeddings,
-    background: &Background,
-    from: &[(u32, usize)],
-    groups: usize,
-    counts: impl Fn(usize, usize) -> bool + Sync,
-) -> Vec<Vec<u64>> {
-    let ids: Vec<u32> = from.iter().map(|&(i, _)| i).collect();
-    let cohort = Cohort::of(embeddings, &ids);
-    let n = embeddings.len();
-    let lines: Vec<[f32; 2]> = ids.iter().map(|&i| background.line(i as usize)).collect();
-    let count = |(mut bins, mut cosines): (Vec<Vec<u64>>, Vec<f32>), block: usize| {
-        let first = block * Cohort::BLOCK;
-        cohort.cosines(embeddings, first, Cohort::BLOCK.min(n - first), &mut cosines);
-        for (at, row) in cosines.chunks_exact(from.len()).enumerate() {
-            let j = first + at;
-            let line = background.line(j);
-            for ((&(i, group), other), &cosine) in from.iter().zip(&lines).zip(row) {
-                let i = i as usize;
-                let z = cosine * (line[0] + other[0]) - (line[1] + other[1]);
-                // Without a branch, which half of the pairs would take: what does not count goes to the bin of those below 0.
-                let counted = usize::from((i != j) & counts(i, j));
-                bins[group][counted * bin(z)] += 1;
+/// Pairs of rows whose z is at least something; what is less alike, almost all of them, is not looked at.
+struct Pairs<'a> {
+    embeddings: &'a Embeddings,
+    background: &'a Background,
+    least: f32,
+}
+
+/// Pairs that are looked at together.
+const LANES: usize = 16;
+
+impl Pairs<'_> {
+    /// How many pairs of a vertex of `from` and any other row fall into each bin of z, by the group of that vertex.
+    fn histograms(
+        &self,
+        from: &[(u32, usize)],
+        groups: usize,
+        counts: impl Fn(usize, usize) -> bool + Sync,
+    ) -> Vec<Vec<u64>> {
+        let Pairs { embeddings, background, .. } = self;
+        let ids: Vec<u32> = from.iter().map(|&(i, _)| i).collect();
+        let cohort = Cohort::rough(embeddings, &ids);
+        let n = embeddings.len();
+        let lines: Vec<[f32; 2]> = ids.iter().map(|&i| background.line(i as usize)).collect();
+        let (slopes, offsets): (Vec<f32>, Vec<f32>) =
+            lines.iter().map(|&[slope, offset]| (slope, offset)).unzip();
+        let count = |(mut bins, mut cosines): (Vec<Vec<u64>>, Vec<f32>), block: usize| {
+            let first = block * Cohort::BLOCK;
+            cohort.cosines(embeddings, first, Cohort::BLOCK.min(n - first), &mut cosines);
+            for (at, row) in cosines.chunks_exact(from.len()).enumerate() {
+                let j = first + at;
+                let line = background.line(j);
+                let chunks = row.chunks(LANES).zip(slopes.chunks(LANES)).zip(offsets.chunks(LANES));
+                for (((cosines, slopes), offsets), from) in chunks.zip(from.chunks(LANES)) {
+                    let mut z = [f32::MIN; LANES];
+                    for (((z, cosine), slope), offset) in z.iter_mut().zip(cosines).zip(slopes).zip(offsets) {
+                        *z = cosine * (line[0] + slope) - (line[1] + offset);
+                    }
+                    if z.iter().fold(false, |any, &z| any | (z >= self.least)) {
+                        for (&z, &(i, group)) in z.iter().zip(from) {
+                            // Without a branch, which half of the pairs would take: what does not count goes to the bin of
+                            // those below 0.
+                            let i = i as usize;
+                            let counted = usize::from((i != j) & (z >= self.least) & counts(i, j));
+                            bins[group][counted * bin(z)] += 1;
+                        }
+                    }
+                }
             }
-        }
-        (bins, cosines)
-    };
-    let add = |mut a: Vec<Vec<u64>>, b: Vec<Vec<u64>>| {
-        a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
-        a
-    };
-    let none = || vec![vec![0; BINS + 1]; groups];
-    (0..if from.is_empty() { 0 } else { n.div_ceil(Cohort::BLOCK) })
-        .into_par_iter()
-        .fold(|| (none(), Vec::new()), count)
-        .map(|(bins, _)| bins)
-        .reduce(none, add)
+            (bins, cosines)
+        };
+        let add = |mut a: Vec<Vec<u64>>, b: Vec<Vec<u64>>| {
+            a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
+            a
+        };
+        let none = || vec![vec![0; BINS + 1]; groups];
+        (0..if from.is_empty() { 0 } else { n.div_ceil(Cohort::BLOCK) })
+            .into_par_iter()
+            .fold(|| (none(), Vec::new()), count)
+            .map(|(bins, _)| bins)
+            .reduce(none, add)
+    }
 }
 
 /// h0 / h, smoothed over five bins, never rising with z.
@@ -232,7 +252,8 @@ mod tests {
         let mut null = vec![1.0; BINS];
         null[20..].fill(0.0);
         null[22] = 0.04;
-        assert_eq!(beyond_strangers(&null), 20.0 * WIDTH);
+        // Of the 0.05 one hundredth of a bin is still to be found.
+        assert!((beyond_strangers(&null) - 19.99 * WIDTH).abs() < 1e-4);
         assert_eq!(beyond_strangers(&[0.0; BINS]), 0.0);
     }
 

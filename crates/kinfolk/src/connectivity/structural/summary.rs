@@ -62,8 +62,11 @@ impl Summary {
         let rows: Vec<(usize, [usize; OF_ROW])> =
             (0..ROWS).map(|_| (stream.below(n), near_places(&mut stream, k))).collect();
         let of_row = |scratch: &mut _, (row, places): &(usize, [usize; OF_ROW])| {
-            let features = structure.of_row(*row, scratch);
-            places.map(|place| COLUMNS.map(|(_, column)| features[place * FEATURES + column]))
+            let (features, listings) = structure.of_edges(*row, scratch, |place, _| places.contains(&place));
+            places.map(|place| {
+                let at = listings.iter().take_while(|listing| listing.place < place).count();
+                COLUMNS.map(|(_, column)| features[at * FEATURES + column])
+            })
         };
         let edges: Vec<[[f32; SUMMARY]; OF_ROW]> =
             rows.par_iter().map_init(|| structure.scratch(), of_row).collect();

@@ -40,12 +40,22 @@ pub enum Flow {
 }
 
 /// Parameters of [`map_equation`].
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct MapParams {
     /// How the walker uses edges.
     pub flow: Flow,
     /// Seed of the order in which vertices move.
     pub seed: u64,
+    /// Rounds in which parts of modules and single vertices move again, at most; they end before that when they gain next to
+    /// nothing. 0 for the first that is found, which joins too much.
+    pub rounds: u64,
+}
+
+impl Default for MapParams {
+    fn default() -> Self {
+        // Five are many; a hundred are a promise to come to an end.
+        Self { flow: Flow::default(), seed: 0, rounds: 100 }
+    }
 }
 
 /// What [`map_equation`] found.
@@ -83,7 +93,7 @@ pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Pr
     };
     progress.advance(1);
     progress.begin("modules", 1);
-    let found = search::search(&network, params.seed, progress);
+    let found = search::search(&network, params.seed, params.rounds, progress);
     let mut modules = vec![0; graph.len()];
     order.iter().zip(found.modules).for_each(|(&v, module)| modules[v as usize] = module);
     let labels = number_by_size(&modules);

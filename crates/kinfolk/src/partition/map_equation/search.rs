@@ -22,17 +22,14 @@ use rayon::prelude::*;
 /// 11.7.
 const LEAST_GAIN: f64 = 2e-4;
 
-/// Five are many; this is a promise to come to an end.
-const MOST_ROUNDS: u64 = 100;
-
-/// A partition of the network.
-pub(super) fn search(network: &Network, seed: u64, progress: &dyn Progress) -> Partition {
+/// A partition of the network, after so many rounds of tuning at most.
+pub(super) fn search(network: &Network, seed: u64, rounds: u64, progress: &dyn Progress) -> Partition {
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
     let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
     let mut partition = Partition::singletons(network);
     partition.improve(network, 0.0, random, progress);
     partition.merge(network, random, progress);
-    for round in 1..=MOST_ROUNDS {
+    for round in 1..=rounds {
         partition.move_parts(network, seed, round, progress);
         let before = partition.bits();
         if partition.improve(network, 0.0, random, progress) {

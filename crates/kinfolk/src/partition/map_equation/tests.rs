@@ -17,7 +17,7 @@ fn graph_of(n: usize, edges: &[(usize, usize, f32)]) -> WeightedGraph {
 }
 
 fn modules(graph: &WeightedGraph, flow: Flow, seed: u64) -> Modules {
-    map_equation(graph, &MapParams { flow, seed }, &()).unwrap()
+    map_equation(graph, &MapParams { flow, seed, ..MapParams::default() }, &()).unwrap()
 }
 
 /// The map equation with a dense matrix of flows and the logarithm of the library.
