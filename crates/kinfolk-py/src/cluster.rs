@@ -106,8 +106,8 @@ impl Way {
         };
         params.prefer = self.prefer.unwrap_or(params.prefer);
         params.knn = KnnParams { k: self.k.unwrap_or(params.knn.k), ..self.knn() };
-        let least = Some(params.prefer.least()?);
         let clustering = kinfolk::kin(embeddings, graph, &params, progress)?;
+        let least = clustering.evidence.as_ref().map(|evidence| evidence.least);
         Ok(Found { clustering, least, mapped: embeddings.is_mapped() })
     }
 

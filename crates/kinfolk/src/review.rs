@@ -162,6 +162,7 @@ mod tests {
         let tie =
             |row, probability| Some(Tie { row, similarity: 0.5, probability, ranks: [1, 1], shared: 0 });
         let evidence = Evidence {
+            least: 0.4,
             inside: vec![None, tie(0, 0.99), tie(1, 0.6), None, tie(3, 0.9)],
             outside: vec![None, tie(3, 0.2), tie(4, 0.3), None, tie(1, 0.1)],
         };

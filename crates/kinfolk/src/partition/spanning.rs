@@ -28,6 +28,8 @@ pub struct Tie {
 /// Why rows are where they are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
+    /// Ties are only what is more probable than this.
+    pub least: f32,
     /// For each row its tie towards the root of its cluster's tree; `None` for the root.
     pub inside: Vec<Option<Tie>>,
     /// For each row its most probable tie to another cluster, if any was considered.
@@ -61,7 +63,7 @@ impl Evidence {
         };
         let ties = parents.par_iter().enumerate().map_init(|| vec![false; graph.len()], ties);
         let (inside, outside) = ties.unzip();
-        Evidence { inside, outside }
+        Evidence { least, inside, outside }
     }
 
     /// The trees as links; the confidence of a row is the probability of its most probable tie inside.

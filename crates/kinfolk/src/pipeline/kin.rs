@@ -17,7 +17,8 @@ use crate::{
 };
 use std::time::Duration;
 
-/// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
+/// Which mistake is worse. Edges that are less probable than this says are left out before the partition. Where K has been
+/// doubled, three quarters of it are enough: a row has more than a hundred relatives there, and weak ties to many of them agree.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Prefer {
     /// Rather split an identity than mix two (0.6).
@@ -27,17 +28,18 @@ pub enum Prefer {
     Balanced,
     /// Rather mix identities than split one (0.25).
     Recall,
-    /// A probability of one's own, from 0 to 1.
+    /// A probability of one's own, from 0 to 1, whatever K.
     Probability(f32),
 }
 
 impl Prefer {
-    /// The probability that a tie must exceed.
-    pub fn least(self) -> Result<f32> {
+    /// The probability that a tie must exceed, where K is what was asked for or has been doubled.
+    fn least(self, doubled: bool) -> Result<f32> {
+        let of_many = if doubled { 0.75 } else { 1.0 };
         match self {
-            Prefer::Precision => Ok(0.6),
-            Prefer::Balanced => Ok(0.4),
-            Prefer::Recall => Ok(0.25),
+            Prefer::Precision => Ok(0.6 * of_many),
+            Prefer::Balanced => Ok(0.4 * of_many),
+            Prefer::Recall => Ok(0.25 * of_many),
             Prefer::Probability(p) if (0.0..=1.0).contains(&p) => Ok(p),
             Prefer::Probability(p) => Err(Error::Parameter {
                 name: "--prefer",
@@ -108,7 +110,7 @@ pub fn kin(
     params: &KinParams,
     progress: &dyn Progress,
 ) -> Result<Clustering> {
-    let least = params.prefer.least()?;
+    let mut least = params.prefer.least(false)?;
     let seed = params.knn.seed;
     let mut timings = Vec::new();
     if let Some(graph) = graph {
@@ -137,6 +139,7 @@ pub fn kin(
         let first = searched.is_some() && knn.k == params.knn.k;
         if params.grow && first && 2 * knn.k < embeddings.len() && typical_size(&labels) * 4 > 5 * knn.k {
             knn.k *= 2;
+            least = params.prefer.least(true)?;
             continue;
         }
         let evidence =
@@ -249,8 +252,16 @@ mod tests {
             ..SynthParams::default()
         };
         let (embeddings, _) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
-        let k = |grow| kin(&embeddings, None, &KinParams { grow, ..KinParams::default() }, &()).unwrap().k;
-        assert_eq!([k(true), k(false)], [160, 80]);
+        let found = |grow, prefer| {
+            let found =
+                kin(&embeddings, None, &KinParams { grow, prefer, ..KinParams::default() }, &()).unwrap();
+            (found.k, found.evidence.unwrap().least)
+        };
+        let usual = Prefer::default();
+        assert_eq!([found(true, usual).0, found(false, usual).0], [160, 80]);
+        // There fewer doubts are enough, but a probability that was asked for is kept.
+        assert!(found(true, usual).1 < found(false, usual).1);
+        assert_eq!(found(true, Prefer::Probability(0.4)), (160, 0.4));
     }
 
     #[test]

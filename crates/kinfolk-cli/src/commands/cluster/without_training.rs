@@ -78,7 +78,7 @@ pub(super) fn by_kin(
     let parameters = json!({
         "model": arguments.model,
         "prefer": format!("{:?}", params.prefer).to_lowercase(),
-        "least_probability": params.prefer.least()?,
+        "least_probability": clustering.evidence.as_ref().map(|evidence| evidence.least),
         "whitened": params.whitening.is_some(),
     });
     Ok(Outcome { clustering, method: Method::Kin, parameters, rebuilt: None })
