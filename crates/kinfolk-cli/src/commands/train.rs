@@ -82,7 +82,8 @@ enum Method {
     GcnV,
     /// That, and the connectivity of the most confident rows with their candidates
     GcnVe,
-    /// The probability of every edge; of the options below only --validation and --json are for it
+    /// A whitening of the embeddings, the probability of every edge and how probable it must be, as far as they help on
+    /// held-out identities; of the options below only --validation and --json are for it
     Kin,
     /// The probability of the links of every row with its neighbours (L-GCN); of the options below only --epochs, --batch,
     /// --learning-rate, --device, --validation and --json are for it
