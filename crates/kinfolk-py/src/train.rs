@@ -31,7 +31,12 @@ pub fn train<'py>(
         let embeddings = x.embeddings()?;
         let graph = neighbours.map(Neighbours::graph).transpose()?;
         match method.as_str() {
-            "kin" => kin(&embeddings, &y, graph.as_ref(), knn, progress),
+            "kin" => {
+                // A K that was asked for is kept.
+                let validation = FitParams::default().validation;
+                let params = KinTraining { knn, grow: k.is_none(), validation, ..KinTraining::default() };
+                KinModel::from(train_kin(&embeddings, &y, graph.as_ref(), &params, progress)?).to_bytes()
+            }
             "gcn-v" | "gcn-ve" => {
                 networks(&embeddings, &y, graph.as_ref(), knn, method == "gcn-ve", progress)
             }
@@ -69,17 +74,6 @@ fn searched(
         Some(graph) => Ok(graph),
         None => Ok(knn_graph(embeddings, knn, progress)?.0),
     }
-}
-
-fn kin(
-    embeddings: &Embeddings,
-    labels: &[i64],
-    graph: Option<&KnnGraph>,
-    knn: KnnParams,
-    progress: &dyn Progress,
-) -> kinfolk::Result<Vec<u8>> {
-    let params = KinTraining { knn, validation: FitParams::default().validation, ..KinTraining::default() };
-    KinModel::from(train_kin(embeddings, labels, graph, &params, progress)?).to_bytes()
 }
 
 fn networks(

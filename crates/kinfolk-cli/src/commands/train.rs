@@ -231,6 +231,8 @@ fn run_kin(
 ) -> Result<(), Failure> {
     let params = KinTraining {
         knn: arguments.neighbours.params(embeddings.len()),
+        // A K that was asked for is kept.
+        grow: arguments.neighbours.k.is_none(),
         validation: arguments.validation,
         ..KinTraining::default()
     };

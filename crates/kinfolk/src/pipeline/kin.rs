@@ -137,7 +137,7 @@ pub fn kin(
         let ties = estimate(embeddings, graph, params, &mut timings, progress)?;
         let labels = timed("partition", &mut timings, || modules(graph, &ties, least, seed, progress))?;
         let first = searched.is_some() && knn.k == params.knn.k;
-        if params.grow && first && 2 * knn.k < embeddings.len() && typical_size(&labels) * 4 > 5 * knn.k {
+        if params.grow && first && too_few(knn.k, &labels) {
             knn.k *= 2;
             least = params.prefer.least(true)?;
             continue;
@@ -148,6 +148,11 @@ pub fn kin(
         let (evidence, report) = (Some(evidence), searched.map(|found| found.1));
         return Ok(Clustering { labels, links, tau: -1.0, evidence, knn: report, k, timings });
     }
+}
+
+/// Whether K is small beside the clusters of most rows, and twice as many can be had.
+pub(super) fn too_few(k: usize, labels: &[i64]) -> bool {
+    2 * k < labels.len() && typical_size(labels) * 4 > 5 * k
 }
 
 /// The size of cluster that half of the rows exceed.

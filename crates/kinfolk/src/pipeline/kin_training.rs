@@ -5,11 +5,13 @@
 //! `connectivity/structural/adapt` twice; a partition for each probability.
 
 use super::check_length;
-use super::kin::{KinParams, estimate, modules};
+use super::kin::{KinParams, estimate, modules, too_few};
 use crate::connectivity::structural::{Background, LabelledEdges};
 use crate::metrics::Judge;
 use crate::random::{Purpose, Stream};
-use crate::{EdgeModel, Embeddings, Error, KnnGraph, KnnParams, Progress, Result, Whitening, knn_graph};
+use crate::{
+    EdgeModel, Embeddings, Error, KnnGraph, KnnParams, Progress, Result, Whitening, knn_graph, number_by_size,
+};
 use std::borrow::Cow;
 
 /// Parameters of [`train_kin`].
@@ -17,6 +19,8 @@ use std::borrow::Cow;
 pub struct KinTraining {
     /// The graph, unless one is given. Its seed is that of everything random here.
     pub knn: KnnParams,
+    /// Whether to double K when half of the rows are of identities larger than 5/4 K. Not where a graph is given.
+    pub grow: bool,
     /// Passes over the edges.
     pub epochs: usize,
     /// Share of the identities that is held out.
@@ -25,7 +29,7 @@ pub struct KinTraining {
 
 impl Default for KinTraining {
     fn default() -> Self {
-        Self { knn: KnnParams::default(), epochs: 3, validation: 0.3 }
+        Self { knn: KnnParams::default(), grow: true, epochs: 3, validation: 0.3 }
     }
 }
 
@@ -88,6 +92,10 @@ pub fn train_kin(
             found: params.validation.to_string(),
         });
     }
+    let mut params = params.clone();
+    if params.grow && graph.is_none() && too_few(params.knn.k, &number_by_size(labels)) {
+        params.knn.k *= 2;
+    }
     let (found, whitens) = match graph {
         Some(graph) => {
             check_length(embeddings, graph)?;
@@ -95,7 +103,7 @@ pub fn train_kin(
         }
         None => (Cow::Owned(knn_graph(embeddings, &params.knn, progress)?.0), true),
     };
-    let labelled = Labelled { embeddings, graph: &found, labels, params, progress };
+    let labelled = Labelled { embeddings, graph: &found, labels, params: &params, progress };
     let mut choices = labelled.try_built_in(folds, 1.0)?;
     let mut best = broadest(&choices);
     let mut worse = 0;
@@ -276,7 +284,7 @@ mod tests {
         let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
         let params = KinTraining {
             knn: KnnParams { k: 20, ..KnnParams::default() },
-            epochs: 3,
+            grow: false,
             ..KinTraining::default()
         };
         let trained = train_kin(&embeddings, &labels, None, &params, &()).unwrap();
@@ -306,6 +314,26 @@ mod tests {
         let params = KinParams { whitening, ..KinParams::default() };
         let message = crate::kin(&embeddings, Some(&graph), &params, &()).unwrap_err().to_string();
         assert!(message.contains("--graph") && message.contains("whitened"), "{message}");
+    }
+
+    #[test]
+    fn large_identities_are_learned_with_more_neighbours() {
+        let params = SynthParams {
+            identities: 6,
+            dim: 16,
+            mean_size: 60.0,
+            min_size: 40,
+            max_size: 80,
+            ..SynthParams::default()
+        };
+        let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let k = |grow| {
+            let knn = KnnParams { k: 20, ..KnnParams::default() };
+            train_kin(&embeddings, &labels, None, &KinTraining { knn, grow, ..KinTraining::default() }, &())
+                .unwrap()
+                .k
+        };
+        assert_eq!([k(true), k(false)], [40, 20]);
     }
 
     #[test]
