@@ -44,12 +44,22 @@ def test_checks_of_scikit_learn(estimator):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_checks_of_scikit_learn_with_a_model(trained, tmp_path):
+def test_checks_of_scikit_learn_with_a_model(halves, tmp_path):
+    (X, y), _ = halves
     path = tmp_path / "model.safetensors"
-    trained.save(path)
+    # On a given graph embeddings are taken as they are, and the model has no number of columns.
+    Kinfolk()._fit(X, y, kinfolk.knn_graph(X, k=20)).save(path)
     found = check_estimator(Kinfolk(model=path), expected_failed_checks=OF_ROWS_ALONE, on_fail=None, on_skip=None)
     failed = [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"]
     assert not failed
+
+
+def test_a_model_that_whitens_knows_its_columns(trained, halves, tmp_path):
+    _, (X, _) = halves
+    path = tmp_path / "model.safetensors"
+    trained.save(path)
+    with pytest.raises(ValueError, match="X: expected 32 columns, as the model was trained on, found 31"):
+        Kinfolk.load(path).predict(X[:, 1:])
 
 
 def test_what_is_found(small):

@@ -104,6 +104,9 @@ impl Way {
             // A K that was asked for is kept.
             None => KinParams { grow: self.k.is_none(), ..KinParams::default() },
         };
+        if let Some(whitening) = &params.whitening {
+            check_columns(embeddings, whitening.dim())?;
+        }
         params.prefer = self.prefer.unwrap_or(params.prefer);
         params.knn = KnnParams { k: self.k.unwrap_or(params.knn.k), ..self.knn() };
         let clustering = kinfolk::kin(embeddings, graph, &params, progress)?;

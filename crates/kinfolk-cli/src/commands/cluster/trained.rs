@@ -150,7 +150,11 @@ fn set<T: std::str::FromStr>(place: &mut T, name: &str, value: &str) -> Result<(
 }
 
 /// Refuses rows that are not like those the model was trained on.
-fn check_columns(arguments: &Arguments, embeddings: &Embeddings, expected: usize) -> Result<(), Failure> {
+pub(super) fn check_columns(
+    arguments: &Arguments,
+    embeddings: &Embeddings,
+    expected: usize,
+) -> Result<(), Failure> {
     if embeddings.dim() == expected {
         return Ok(());
     }

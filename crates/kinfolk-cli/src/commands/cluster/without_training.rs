@@ -1,5 +1,6 @@
 //! Methods that need no training: the density tree, kin with the network that is built in, and every baseline.
 
+use super::trained::check_columns;
 use super::{
     Arguments, Design, Method, Outcome, check_method, neighbours, not_used, refuse_tree_options,
     without_links,
@@ -71,6 +72,9 @@ pub(super) fn by_kin(
         // A K that was asked for is kept.
         None => KinParams { grow: neighbours.k.is_none(), ..KinParams::default() },
     };
+    if let Some(whitening) = &params.whitening {
+        check_columns(arguments, embeddings, whitening.dim())?;
+    }
     params.prefer = arguments.prefer.unwrap_or(params.prefer);
     let k = neighbours.k.unwrap_or(params.knn.k);
     params.knn = KnnParams { k, ..neighbours.params(embeddings.len()) };
