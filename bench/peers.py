@@ -1,14 +1,15 @@
 """The methods of kinfolk-baselines beside the programs they are measured against: same input, same parameters.
 
-    pip install numpy scipy scikit-learn faiss-cpu fastcluster hdbscan infomap
+    pip install numpy scipy scikit-learn faiss-cpu fastcluster hdbscan infomap dlib-bin
     kinfolk synth set --identities 200
     cargo build --release -p kinfolk-baselines --example run
     python bench/peers.py set/features.npy set/labels.npy --kinfolk target/release/kinfolk
 
 For each method: pairwise and BCubed F, clusters, wall and processor seconds of both sides, without reading and writing
 (processor seconds of kinfolk with them). Methods that draw random numbers run with --seeds seeds on both sides, and means
-are printed. Rows that are noise count as clusters of one. `aro`, `cdp` and `chinese-whispers` have no peer in a package: theirs are
-plain Python loops that do what the papers say. A peer that is not done after --limit seconds is given up.
+are printed. Rows that are noise count as clusters of one. `aro`, `cdp` and `chinese-whispers` of the kNN graph
+have no peer in a package: theirs are plain Python loops that do what the papers say. dlib's Chinese whispers sees all pairs of rows,
+ours the nearest K. A peer that is not done after --limit seconds is given up.
 NAME.PARAMETER=VALUE sets a parameter on both sides, such as `dbscan.eps=0.3`; METHOD names restrict the run. Fails if
 an F is more than 0.5 points below its peer's, and by more than seeds differ.
 """
@@ -44,6 +45,7 @@ DEFAULTS = {
     "dbscan": {"eps": 0.3, "min": 3},
     "dbscan-knn": {"th": 0.5, "eps": 0.3, "min": 3},
     "chinese-whispers": {"th": 0.6, "iterations": 20},
+    "chinese-whispers-dlib": {"th": 0.6, "iterations": 100, "weighted": "false"},
     "infomap": {"th": 0.5},
     "aro": {"threshold": 0.5},
     "cdp": {"th": 0.6, "max_size": 300, "step": 0.05},
@@ -51,9 +53,11 @@ DEFAULTS = {
     "spectral": {"clusters": None, "assign": "kmeans"},
     "meanshift": {"bandwidth": 0.9, "seeds": "rows"},
 }
-ON_GRAPH = {"dbscan-knn", "chinese-whispers", "infomap", "aro", "cdp", "spectral"}
+ON_GRAPH = {"dbscan-knn", "chinese-whispers", "chinese-whispers-dlib", "infomap", "aro", "cdp", "spectral"}
+# Peers that make their own graph.
+PEER_ON_ROWS = {"chinese-whispers-dlib"}
 WITH_NOISE = {"dbscan", "dbscan-knn", "hdbscan"}
-RANDOM = {"kmeans", "minibatch-kmeans", "chinese-whispers", "spectral", "infomap"}
+RANDOM = {"kmeans", "minibatch-kmeans", "chinese-whispers", "chinese-whispers-dlib", "spectral", "infomap"}
 
 
 def kmeans(x, p, seed):
@@ -99,6 +103,14 @@ def dbscan_knn(graph, p, _):
     distances = csr_matrix((1 - similarities.ravel()[keep], (rows, ids.ravel()[keep])), shape=(n, n))
     distances.data = np.maximum(distances.data, 0)
     return DBSCAN(eps=p["eps"], min_samples=p["min"], metric="precomputed", n_jobs=-1).fit(distances).labels_
+
+
+def chinese_whispers_dlib(x, p, _):
+    import dlib
+
+    # The distance of unit rows whose cosine is th.
+    rows = [dlib.vector(row) for row in x.astype(np.float64)]
+    return np.array(dlib.chinese_whispers_clustering(rows, math.sqrt(2 - 2 * p["th"])))
 
 
 def chinese_whispers(graph, p, seed):
@@ -245,6 +257,7 @@ PEERS = {
     "dbscan": (dbscan, "scikit-learn"),
     "dbscan-knn": (dbscan_knn, "scikit-learn"),
     "chinese-whispers": (chinese_whispers, "Python loop"),
+    "chinese-whispers-dlib": (chinese_whispers_dlib, "dlib"),
     "infomap": (infomap, "infomap"),
     "aro": (aro, "Python loop"),
     "cdp": (cdp, "Python loop"),
@@ -296,7 +309,8 @@ def run_kinfolk(example, method, source, parameters, seed):
             given.append(f"seed={seed}")
         if method in WITH_NOISE:
             given.append("noise=kept")
-        name = "hac" if method.startswith("hac-") else method
+        name = {"chinese-whispers-dlib": "chinese-whispers"}.get(method, method)
+        name = "hac" if method.startswith("hac-") else name
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         output = subprocess.run([example, name, source, labels, *given], check=True, capture_output=True).stdout
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -377,7 +391,8 @@ def main():
                 source = graph_file if on_graph else arguments.features
                 labels, wall, cpu = run_kinfolk(arguments.example, method, source, parameters, seed)
                 sides[0].append((*scores(truth, labels), wall, cpu))
-                found = run_peer(function, graph if on_graph else x, parameters, seed, arguments.limit)
+                data = graph if on_graph and method not in PEER_ON_ROWS else x
+                found = run_peer(function, data, parameters, seed, arguments.limit)
                 if found is None:
                     break
                 sides[1].append((*scores(truth, found[0]), found[1], found[2]))
