@@ -283,6 +283,10 @@ impl Common {
 }
 
 /// Asks the processor for some memory.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(unused_variables, reason = "a hint that others are not given")
+)]
 fn fetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     for line in values.chunks(64 / size_of::<T>()) {
