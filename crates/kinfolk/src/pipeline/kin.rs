@@ -10,43 +10,56 @@
 //! Cost beyond the graph: see the stages.
 
 use super::timed;
-use crate::connectivity::structural::{Background, Strangers, Ties, ties};
+use crate::connectivity::structural::{Background, Clarity, Strangers, Ties, ties};
 use crate::{
     Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Result,
     WeightedGraph, Whitening, knn_graph, map_equation,
 };
 use std::time::Duration;
 
-/// Which mistake is worse. Edges that are less probable than this says are left out before the partition. Where K has been
-/// doubled, three quarters of it are enough: a row has more than a hundred relatives there, and weak ties to many of them agree.
+/// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
+///
+/// Balanced, an edge must be as probable as not. That is too much to ask, and down to 0.2 are enough, where relatives are so hard to
+/// tell that rows have many likely ties and hardly a sure one (`connectivity/structural/clarity.rs`). It is less, too, where K has
+/// been doubled: a row has more than a hundred relatives there, and weak ties to many of them agree. The others
+/// are relative to it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Prefer {
-    /// Rather split an identity than mix two (0.6).
+    /// Rather split an identity than mix two: 1.3 times the probability.
     Precision,
-    /// Neither (0.4).
+    /// Neither: 0.5 where the set is clear.
     #[default]
     Balanced,
-    /// Rather mix identities than split one (0.25).
+    /// Rather mix identities than split one: 0.6 times the probability.
     Recall,
-    /// A probability of one's own, from 0 to 1, whatever K.
+    /// A probability of one's own, from 0 to 1, whatever the set.
     Probability(f32),
 }
 
 impl Prefer {
-    /// The probability that a tie must exceed, where K is what was asked for or has been doubled.
-    fn least(self, doubled: bool) -> Result<f32> {
-        let of_many = if doubled { 0.75 } else { 1.0 };
+    fn check(self) -> Result<()> {
         match self {
-            Prefer::Precision => Ok(0.6 * of_many),
-            Prefer::Balanced => Ok(0.4 * of_many),
-            Prefer::Recall => Ok(0.25 * of_many),
-            Prefer::Probability(p) if (0.0..=1.0).contains(&p) => Ok(p),
-            Prefer::Probability(p) => Err(Error::Parameter {
+            Prefer::Probability(p) if !(0.0..=1.0).contains(&p) => Err(Error::Parameter {
                 name: "--prefer",
                 expected: "a probability from 0 to 1",
                 found: p.to_string(),
             }),
+            _ => Ok(()),
         }
+    }
+
+    /// The probability that a tie must exceed in a set of this clarity, where K is what was asked for or has been doubled.
+    fn least(self, clarity: Clarity, doubled: bool) -> f32 {
+        let times = match self {
+            Prefer::Precision => 1.3,
+            Prefer::Balanced => 1.0,
+            Prefer::Recall => 0.6,
+            Prefer::Probability(p) => return p,
+        };
+        // From company 0.2 on, in full from 0.25 on.
+        let hard_to_tell = ((clarity.company - 0.2) / 0.05).clamp(0.0, 1.0);
+        let unclear = (0.92 - clarity.best_f).max(0.0) * hard_to_tell;
+        times * (0.5 - 2.0 * unclear).max(0.2) * if doubled { 0.6 } else { 1.0 }
     }
 }
 
@@ -110,7 +123,7 @@ pub fn kin(
     params: &KinParams,
     progress: &dyn Progress,
 ) -> Result<Clustering> {
-    let mut least = params.prefer.least(false)?;
+    params.prefer.check()?;
     let seed = params.knn.seed;
     let mut timings = Vec::new();
     if let Some(graph) = graph {
@@ -135,11 +148,11 @@ pub fn kin(
             unreachable!("searched for where it was not given")
         };
         let ties = estimate(embeddings, graph, params, &mut timings, progress)?;
+        let least = params.prefer.least(ties.clarity(graph.k()), knn.k != params.knn.k);
         let labels = timed("partition", &mut timings, || modules(graph, &ties, least, seed, progress))?;
         let first = searched.is_some() && knn.k == params.knn.k;
         if params.grow && first && too_few(knn.k, &labels) {
             knn.k *= 2;
-            least = params.prefer.least(true)?;
             continue;
         }
         let evidence =
@@ -267,6 +280,16 @@ mod tests {
         // There fewer doubts are enough, but a probability that was asked for is kept.
         assert!(found(true, usual).1 < found(false, usual).1);
         assert_eq!(found(true, Prefer::Probability(0.4)), (160, 0.4));
+    }
+
+    #[test]
+    fn less_is_asked_where_relatives_are_hard_to_tell() {
+        let least = |best_f, company| Prefer::Balanced.least(Clarity { best_f, company }, false);
+        assert_eq!([least(0.97, 0.5), least(0.92, 0.5), least(0.5, 0.1)], [0.5; 3]);
+        assert_eq!([least(0.795, 0.5), least(0.3, 0.5)], [0.25, 0.2]);
+        let ordered = [Prefer::Recall, Prefer::Balanced, Prefer::Precision]
+            .map(|prefer| prefer.least(Clarity { best_f: 0.8, company: 0.5 }, true));
+        assert!(ordered.is_sorted() && ordered[0] < ordered[2], "{ordered:?}");
     }
 
     #[test]

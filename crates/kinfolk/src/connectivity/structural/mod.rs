@@ -11,6 +11,7 @@
 //! | `adapt` | going on with the training, on labelled rows |
 //! | `worlds`, `pretrain` | the synthetic sets on which the built-in network is trained (MODEL_CARD.md) |
 //! | `strangers` | what the model cannot know: how near strangers come in this very set |
+//! | `clarity` | whether the probabilities that come of it are sure of anything |
 //!
 //! The model is fitted to synthetic strangers, and real ones come nearer. So its probability p is multiplied by the fourth root
 //! of 1 - d(z), where d(z) is the share of strangers among all pairs at that z, measured on the set itself, a local false
@@ -22,6 +23,7 @@
 
 mod adapt;
 mod background;
+mod clarity;
 mod features;
 mod fit;
 mod network;
@@ -32,6 +34,7 @@ mod worlds;
 
 pub(crate) use adapt::LabelledEdges;
 pub(crate) use background::Background;
+pub(crate) use clarity::Clarity;
 pub use pretrain::{PretrainParams, Pretrained, pretrain};
 pub(crate) use strangers::Strangers;
 
@@ -137,6 +140,11 @@ pub(crate) fn ties(
 }
 
 impl Ties {
+    /// What the probabilities are sure of.
+    pub(crate) fn clarity(&self, k: usize) -> Clarity {
+        Clarity::of(&self.probabilities, k)
+    }
+
     /// Lowers probabilities by what is known of the strangers of this set.
     pub(crate) fn doubt(&mut self, graph: &KnnGraph, strangers: &Strangers) {
         let k = graph.k().max(1);
