@@ -132,10 +132,14 @@ pub fn hac(embeddings: &Embeddings, params: &HacParams, progress: &dyn Progress)
 pub fn hac_knn(graph: &KnnGraph, params: &HacParams, progress: &dyn Progress) -> Result<Clusters> {
     let n = graph.len();
     check_cut(params.cut, n)?;
-    progress.begin("merges", 1);
+    let (most, least) = match params.cut {
+        Cut::Clusters(clusters) => (n - clusters, f64::NEG_INFINITY),
+        Cut::Distance(distance) => (n, 1.0 - f64::from(distance).powi(2) / 2.0),
+    };
+    progress.begin("merges", n as u64);
     let mut merges = match params.linkage {
         Linkage::Single => single(graph),
-        Linkage::Average => average(graph),
+        Linkage::Average => average(graph, least, progress),
         linkage => {
             let expected = "single or average, which can be had from a kNN graph";
             return check::refuse("--linkage", expected, format!("{linkage:?}").to_lowercase());
@@ -144,15 +148,10 @@ pub fn hac_knn(graph: &KnnGraph, params: &HacParams, progress: &dyn Progress) ->
     // Chains find merges out of order. A merge never has a larger similarity than those it builds on, but for rounding;
     // the order in which they were found settles ties.
     merges.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
-    let (most, least) = match params.cut {
-        Cut::Clusters(clusters) => (n - clusters, f64::NEG_INFINITY),
-        Cut::Distance(distance) => (n, 1.0 - f64::from(distance).powi(2) / 2.0),
-    };
     let mut forest = Forest::new(n);
     for merge in merges.iter().take(most).take_while(|merge| merge.similarity >= least) {
         forest.join(merge.a, merge.b);
     }
-    progress.advance(1);
     Ok(Clusters::from_names(&forest.names()))
 }
 
@@ -238,8 +237,9 @@ fn single(graph: &KnnGraph) -> Vec<Merge> {
 type Sums = HashMap<u32, f64, BuildHasherDefault<Mix>>;
 
 /// Average linkage by a nearest-neighbour chain: each of the chain's clusters is followed by the one most similar to it, and
-/// two that are each other's are joined.
-fn average(graph: &KnnGraph) -> Vec<Merge> {
+/// two that are each other's are joined. Merges of less than `least` are not looked for: without them no cluster grows to have
+/// most of the others for neighbours.
+fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Vec<Merge> {
     let n = graph.len();
     let mut sums: Vec<Sums> = vec![Sums::default(); n];
     for (a, b, similarity) in edges(graph) {
@@ -250,14 +250,17 @@ fn average(graph: &KnnGraph) -> Vec<Merge> {
         }
     }
     let mut sizes = vec![1.0f64; n];
-    let mut alive = vec![true; n];
+    // Neither part of another cluster nor done.
+    let mut open = vec![true; n];
     let mut merges = Vec::with_capacity(n);
     let mut chain: Vec<u32> = Vec::new();
     for first in 0..n as u32 {
         // A chain that ends in a merge leaves its cluster with neighbours to join.
-        while chain.is_empty() && alive[first as usize] && !sums[first as usize].is_empty() {
+        while chain.is_empty() && open[first as usize] {
             chain.push(first);
-            grow(&mut chain, &mut sums, &mut sizes, &mut alive, &mut merges);
+            let found = merges.len();
+            grow(&mut chain, least, &mut sums, &mut sizes, &mut open, &mut merges, progress);
+            progress.advance((merges.len() - found) as u64);
         }
     }
     merges
@@ -266,12 +269,15 @@ fn average(graph: &KnnGraph) -> Vec<Merge> {
 /// Lets the chain grow, and joins at its end, until nothing is left of it.
 fn grow(
     chain: &mut Vec<u32>,
+    least: f64,
     sums: &mut [Sums],
     sizes: &mut [f64],
-    alive: &mut [bool],
+    open: &mut [bool],
     merges: &mut Vec<Merge>,
+    progress: &dyn Progress,
 ) {
     while let Some(&top) = chain.last() {
+        progress.tick();
         let below = chain.len().checked_sub(2).map(|at| chain[at]);
         let size = sizes[top as usize];
         // Of equals the one the chain comes from, so that it ends; then the smallest.
@@ -280,8 +286,9 @@ fn grow(
             if order.then(b.0.cmp(&a.0)).is_gt() { a } else { b }
         };
         let means = sums[top as usize].iter().map(|(&c, &sum)| (c, sum / (size * sizes[c as usize])));
-        let Some((next, similarity)) = means.reduce(better) else {
-            // Nothing is left to join: whatever the chain holds is done.
+        let Some((next, similarity)) = means.reduce(better).filter(|nearest| nearest.1 >= least) else {
+            // Nothing is left to join, and merges of others bring nothing nearer.
+            open[top as usize] = false;
             chain.pop();
             continue;
         };
@@ -300,7 +307,7 @@ fn grow(
             }
         }
         sizes[to as usize] += sizes[from as usize];
-        alive[from as usize] = false;
+        open[from as usize] = false;
         merges.push(Merge { a: from, b: to, similarity });
     }
 }
@@ -458,6 +465,9 @@ mod tests {
             let cut = Cut::Distance((2.0 - 2.0 * least).sqrt());
             let found = hac_knn(&graph, &HacParams { linkage: Linkage::Average, cut }, &()).unwrap();
             prop_assert!(same_groups(&found.labels, &expected), "{:?} {:?}", found.labels, expected);
+            let cut = Cut::Clusters(clusters.len());
+            let counted = hac_knn(&graph, &HacParams { linkage: Linkage::Average, cut }, &()).unwrap();
+            prop_assert!(same_groups(&counted.labels, &expected), "{:?} {:?}", counted.labels, expected);
         }
     }
 

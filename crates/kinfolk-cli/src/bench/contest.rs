@@ -210,6 +210,19 @@ impl Outcome {
         }
     }
 
+    /// Both F's and seconds, or what happened instead, in words.
+    fn describe(&self, limit: f64) -> String {
+        match self {
+            Outcome::Done { .. } => {
+                let [_, pairwise, bcubed, seconds] = self.cells(limit);
+                format!("{pairwise} / {bcubed}, {seconds} s")
+            }
+            Outcome::Stopped => format!("over {limit} s"),
+            Outcome::NotRun => "not run".to_owned(),
+            Outcome::Refused(why) => format!("refused: {why}"),
+        }
+    }
+
     /// Clusters, both F's, seconds and how it ended, for a file; what there is not is empty.
     pub fn fields(&self) -> [String; 5] {
         let how = match self {
@@ -345,6 +358,12 @@ impl Contest {
         let (result, cost) = measure(run);
         result?;
         entrant.seconds = cost.seconds;
+        eprintln!(
+            "{name}: {} settings tried in {:.0} s, {}",
+            entrant.tried,
+            cost.seconds,
+            self.chosen(&entrant)
+        );
         Ok(entrant)
     }
 
@@ -419,6 +438,7 @@ impl Contest {
                 Ok(setting) => self.run(setting, part)?,
                 Err(outcome) => outcome.clone(),
             };
+            eprintln!("{}, {} rows: {}", entrant.name, part.labels.len(), outcome.describe(self.limit));
             outcomes.push(outcome);
         }
         for (entrant, outcome) in self.entrants.iter_mut().zip(&outcomes) {
