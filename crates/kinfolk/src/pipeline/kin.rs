@@ -59,7 +59,7 @@ impl Prefer {
         // From company 0.2 on, in full from 0.25 on.
         let hard_to_tell = ((clarity.company - 0.2) / 0.05).clamp(0.0, 1.0);
         let unclear = (0.92 - clarity.best_f).max(0.0) * hard_to_tell;
-        times * (0.5 - 2.0 * unclear).max(0.2) * if doubled { 0.6 } else { 1.0 }
+        times * (0.5 - 2.0 * unclear).max(0.2) * if doubled { 0.3 } else { 1.0 }
     }
 }
 
