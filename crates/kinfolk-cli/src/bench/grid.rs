@@ -99,7 +99,7 @@ pub fn tried(name: &str) -> &'static str {
         "kmeans" | "minibatch-kmeans" | "spectral" => {
             "rows a cluster, from 4 to 1/4 times the mean of identities"
         }
-        "hac" => "average linkage, distance at the similarities",
+        "hac" => "average linkage, distance at mean similarities from 0 to the highest",
         "dbscan" | "dbscan-knn" => "eps at every other similarity, min 2 and 5",
         "meanshift" => "bandwidth at the similarities",
         "aro" => "threshold, from 0.05 to 4",
@@ -166,9 +166,13 @@ pub fn settings(name: &str, scales: &Scales, seed: u64) -> kinfolk::Result<Vec<S
     };
     // Every other level, and not the first, where everything is one cluster.
     let every_other: [f64; SETTINGS / 2] = std::array::from_fn(|i| scales.levels[2 * i + 1]);
+    let distance = |level: f64| (2.0 - 2.0 * level).max(1e-6).sqrt();
     // The smallest first: mean shift takes the longer the farther it looks.
-    let mut distances = scales.levels.map(|level| (2.0 - 2.0 * level).max(1e-6).sqrt());
+    let mut distances = scales.levels.map(distance);
     distances.reverse();
+    // Means of pairs that are not neighbours are less than the similarity of any edge.
+    let highest = scales.levels[SETTINGS - 1];
+    let means = std::array::from_fn(|i| distance(highest * (i as f64 + 0.5) / SETTINGS as f64));
     let from_to = |from: f64, to: f64| -> [f64; SETTINGS] {
         std::array::from_fn(|i| from * (to / from).powf(i as f64 / (SETTINGS - 1) as f64))
     };
@@ -181,7 +185,7 @@ pub fn settings(name: &str, scales: &Scales, seed: u64) -> kinfolk::Result<Vec<S
                 Setting::Baseline { method: usual.clone(), rows_per_cluster: Some(rows), words }
             })
             .to_vec()),
-        "hac" => one("distance", distances),
+        "hac" => one("distance", means),
         "meanshift" => one("bandwidth", distances),
         "aro" => one("threshold", from_to(0.05, 4.0)),
         "dbscan" | "dbscan-knn" => {
