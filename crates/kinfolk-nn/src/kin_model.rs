@@ -43,6 +43,8 @@ impl KinModel {
             doubt: self.doubt,
             // The K it was trained with is kept.
             grow: false,
+            // One threshold was chosen on other rows; what it tears apart by chance is not to be believed.
+            steady: true,
             ..KinParams::default()
         };
         params.knn.k = self.k;

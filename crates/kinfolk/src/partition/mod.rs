@@ -14,6 +14,7 @@ mod map_equation;
 mod natural_tau;
 mod number;
 mod spanning;
+mod steady;
 mod tree;
 
 pub use forest::Forest;
@@ -22,6 +23,7 @@ pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_
 pub use natural_tau::natural_tau;
 pub use number::number_by_size;
 pub use spanning::{Evidence, Tie};
+pub(crate) use steady::join_steady;
 
 #[cfg(test)]
 mod tests;

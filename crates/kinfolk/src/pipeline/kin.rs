@@ -11,6 +11,7 @@
 
 use super::timed;
 use crate::connectivity::structural::{Background, Clarity, Strangers, Ties, ties};
+use crate::partition::join_steady;
 use crate::{
     Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Result,
     WeightedGraph, Whitening, knn_graph, map_equation,
@@ -81,6 +82,9 @@ pub struct KinParams {
     /// Whether to look again with twice as many neighbours when half of the rows are in clusters larger than 5/4 K. Not
     /// where a graph is given.
     pub grow: bool,
+    /// Whether clusters are joined that are one both with a little less and a little more asked of a tie
+    /// (`partition/steady.rs`), which takes the partition three times as long.
+    pub steady: bool,
 }
 
 impl Default for KinParams {
@@ -92,12 +96,16 @@ impl Default for KinParams {
             model: EdgeModel::default(),
             doubt: true,
             grow: true,
+            steady: false,
         }
     }
 }
 
 /// The least probability of an edge in the first partition, which tells strangers.
 const FIRST: f32 = 0.3;
+
+/// How much less and more is asked of a tie to see whether a partition is steady.
+const STEP: f32 = 0.1;
 
 /// Fewer rows do not tell how near strangers come.
 const FEW_ROWS: usize = 200;
@@ -149,7 +157,15 @@ pub fn kin(
         };
         let ties = estimate(embeddings, graph, params, &mut timings, progress)?;
         let least = params.prefer.least(ties.clarity(graph.k()), knn.k != params.knn.k);
-        let labels = timed("partition", &mut timings, || modules(graph, &ties, least, seed, progress))?;
+        let labels = timed("partition", &mut timings, || {
+            let labels = modules(graph, &ties, least, seed, progress)?;
+            if !params.steady {
+                return Ok(labels);
+            }
+            let less = modules(graph, &ties, least - STEP, seed, progress)?;
+            let more = modules(graph, &ties, least + STEP, seed, progress)?;
+            Ok(join_steady(&labels, [&less, &more]))
+        })?;
         let first = searched.is_some() && knn.k == params.knn.k;
         if params.grow && first && too_few(knn.k, &labels) {
             knn.k *= 2;
@@ -290,6 +306,17 @@ mod tests {
         let ordered = [Prefer::Recall, Prefer::Balanced, Prefer::Precision]
             .map(|prefer| prefer.least(Clarity { best_f: 0.8, company: 0.5 }, true));
         assert!(ordered.is_sorted() && ordered[0] < ordered[2], "{ordered:?}");
+    }
+
+    #[test]
+    fn a_steady_partition_only_joins() {
+        let params = SynthParams { identities: 60, dim: 64, seed: 9, ..SynthParams::default() };
+        let (embeddings, _) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let [once, steady] = [false, true].map(|steady| {
+            kin(&embeddings, None, &KinParams { steady, ..KinParams::default() }, &()).unwrap().labels
+        });
+        let pairs: std::collections::HashSet<_> = once.iter().zip(&steady).collect();
+        assert_eq!(pairs.len() as i64, once.iter().max().unwrap() + 1);
     }
 
     #[test]
