@@ -6,17 +6,18 @@
 //!
 //! Cost: for each method [`SETTINGS`] runs on the training part and one on each test part; the fitting of networks.
 
-use super::ablation::{both_f, percent};
+use super::ablation::percent;
 use super::grid::{self, SETTINGS, Scales, Setting, names};
 use super::limit::within;
 use super::measure;
+use super::outcome::Outcome;
 use crate::bars::Bars;
 use crate::commands::{make_directory, write_text};
 use crate::failure::Failure;
 use crate::{machine, table};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use kinfolk::metrics::{Scores, evaluate};
+use kinfolk::metrics::evaluate;
 use kinfolk::{
     ClusterParams, Embeddings, Error, Kernel, KinParams, KnnGraph, KnnParams, Progress, cluster, kin,
     knn_graph,
@@ -170,77 +171,6 @@ impl Part {
         labels.len()
     }
 }
-
-/// What became of a run.
-#[derive(Clone)]
-pub enum Outcome {
-    Done {
-        scores: Box<Scores>,
-        seconds: f64,
-    },
-    /// It took longer than the limit.
-    Stopped,
-    /// It took longer on a smaller set, or while settings were tried.
-    NotRun,
-    /// The method refuses such a set.
-    Refused(String),
-}
-
-impl Outcome {
-    /// Pairwise F, BCubed F in percent.
-    pub fn both_f(&self) -> Option<[f64; 2]> {
-        match self {
-            Outcome::Done { scores, .. } => Some(both_f(scores)),
-            _ => None,
-        }
-    }
-
-    /// Cells for clusters, both F's and seconds.
-    pub fn cells(&self, limit: f64) -> [String; 4] {
-        let none = || "-".to_owned();
-        match self {
-            Outcome::Done { scores, seconds } => [
-                scores.clusters.to_string(),
-                percent(scores.pairwise.f),
-                percent(scores.bcubed.f),
-                format!("{seconds:.2}"),
-            ],
-            Outcome::Stopped | Outcome::NotRun => [none(), none(), none(), format!("> {limit}")],
-            Outcome::Refused(_) => [none(), none(), none(), "refused".to_owned()],
-        }
-    }
-
-    /// Both F's and seconds, or what happened instead, in words.
-    fn describe(&self, limit: f64) -> String {
-        match self {
-            Outcome::Done { .. } => {
-                let [_, pairwise, bcubed, seconds] = self.cells(limit);
-                format!("{pairwise} / {bcubed}, {seconds} s")
-            }
-            Outcome::Stopped => format!("over {limit} s"),
-            Outcome::NotRun => "not run".to_owned(),
-            Outcome::Refused(why) => format!("refused: {why}"),
-        }
-    }
-
-    /// Clusters, both F's, seconds and how it ended, for a file; what there is not is empty.
-    pub fn fields(&self) -> [String; 5] {
-        let how = match self {
-            Outcome::Done { .. } => "done",
-            Outcome::Stopped => "over the limit",
-            Outcome::NotRun => "not run",
-            Outcome::Refused(_) => "refused",
-        };
-        let [clusters, pairwise, bcubed, seconds] = match self {
-            Outcome::Done { .. } => self.cells(0.0),
-            _ => Default::default(),
-        };
-        [clusters, pairwise, bcubed, seconds, how.to_owned()]
-    }
-}
-
-/// The names of [`Outcome::fields`].
-pub const FIELDS: &str = "clusters,pairwise_f,bcubed_f,seconds,ended";
 
 /// A method, with what was chosen for it.
 pub struct Entrant {

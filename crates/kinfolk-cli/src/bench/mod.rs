@@ -12,6 +12,7 @@ mod layers;
 mod limit;
 mod m;
 mod metrics;
+mod outcome;
 mod pretrain;
 mod programs;
 mod rho;

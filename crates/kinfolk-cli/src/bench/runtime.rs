@@ -1,8 +1,9 @@
 //! F against time, every method once, mini-batch k-means with batches of several sizes and LTC with proposals of several
 //! thresholds: Figure 4 of the paper.
 
-use super::contest::{Contest, FIELDS, Outcome, Report, Rules, directory_of};
+use super::contest::{Contest, Report, Rules, directory_of};
 use super::grid::Setting;
+use super::outcome::{FIELDS, Outcome};
 use super::table1::{Parts, rows_of};
 use crate::failure::Failure;
 use crate::picture::{Dot, Scatter, draw_scatter, palette};

@@ -3,7 +3,8 @@
 //! Identities of a synthetic set are divided into parts of about the same number of rows. The first is to train on, and the
 //! others to test on, each larger test with all the rows of those before.
 
-use super::contest::{Contest, FIELDS, Outcome, Part, Report, Rules, directory_of};
+use super::contest::{Contest, Part, Report, Rules, directory_of};
+use super::outcome::{FIELDS, Outcome};
 use crate::failure::Failure;
 use crate::picture::{Line, LineChart, draw_lines, palette};
 use clap::Args;

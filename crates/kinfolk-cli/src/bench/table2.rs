@@ -1,7 +1,8 @@
 //! Every method on one set: Table 2 of the paper, on a long-tailed set of many small identities, or a set of one's own.
 
 use super::ablation::read;
-use super::contest::{Contest, FIELDS, Part, Report, Rules, directory_of};
+use super::contest::{Contest, Part, Report, Rules, directory_of};
+use super::outcome::FIELDS;
 use crate::failure::Failure;
 use crate::picture::{Bars, draw_bars, palette};
 use clap::Args;
