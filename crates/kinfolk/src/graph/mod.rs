@@ -18,7 +18,7 @@ use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
 
 /// Rows handled by one task: enough to hide the cost of handing it out, few enough to spread hubs evenly.
-const ROWS_PER_TASK: usize = 1024;
+pub(crate) const ROWS_PER_TASK: usize = 1024;
 
 /// The symmetric, row-normalised adjacency with self loops, D^-1 (A + I), as compressed sparse rows.
 ///

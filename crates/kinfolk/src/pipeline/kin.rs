@@ -16,6 +16,7 @@ use crate::{
     Clustering, EdgeModel, Embeddings, Error, Evidence, KnnGraph, KnnParams, MapParams, Progress, Result,
     WeightedGraph, Whitening, knn_graph, map_equation,
 };
+use rayon::prelude::*;
 use std::time::Duration;
 
 /// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
@@ -240,7 +241,7 @@ fn partition(
     params: &MapParams,
     progress: &dyn Progress,
 ) -> Result<Vec<i64>> {
-    let weights: Vec<f32> = ties.probabilities.iter().map(|&p| if p > least { p } else { 0.0 }).collect();
+    let weights: Vec<f32> = ties.probabilities.par_iter().map(|&p| if p > least { p } else { 0.0 }).collect();
     Ok(map_equation(&WeightedGraph::from_knn(graph, &weights)?, params, progress)?.labels)
 }
 

@@ -32,7 +32,7 @@ impl Clarity {
             (before.iter().copied().fold(eighth, f32::max), eighth)
         };
         let mut most: Vec<(f32, f32)> = probabilities.par_chunks(k.max(1)).map(of_row).collect();
-        most.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        most.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
         let all: f64 = most.iter().map(|row| f64::from(row.0)).sum();
         let (mut said, mut best_f) = (0.0, 0.0f64);
         for (count, row) in (1u32..).zip(&most) {

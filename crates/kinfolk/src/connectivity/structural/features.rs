@@ -22,17 +22,15 @@
 //! Cost: O(K^2) for each row, by a table of where row i lists whom.
 
 use super::Background;
+use super::common::{Common, DEPTHS, ITSELF, Matches, Side, larger, smaller};
 use crate::KnnGraph;
 use crate::graph::by_locality;
 use rayon::prelude::*;
 
-/// The place of a row in the table of its own neighbours.
-const ITSELF: u32 = u32::MAX;
 /// Columns.
 pub(super) const FEATURES: usize = 36;
 /// How many edges ahead memory is asked for.
 const AHEAD: usize = 3;
-const DEPTHS: [usize; 4] = [5, 10, 20, 40];
 
 /// What all edges need to know of the vertices.
 pub(super) struct Structure<'a> {
@@ -42,9 +40,15 @@ pub(super) struct Structure<'a> {
     standard: Vec<f32>,
     /// p_i(m) of each edge, N x K.
     mass: Vec<f32>,
-    /// How many list each vertex.
-    arrivals: Vec<u32>,
     ends: Vec<End>,
+    /// Vertices, those that share neighbours near each other: what one looks at, the next finds in cache.
+    order: Vec<u32>,
+    /// The place of each vertex in that order, its number here: tables by number are read line by line, not all over.
+    numbers: Vec<u32>,
+    /// Numbers of the neighbours, N x K, rows as in the graph.
+    neighbours: Vec<u32>,
+    /// How many list each vertex, by number.
+    arrivals: Vec<u32>,
     /// What the best of N normal draws reaches.
     reach: f32,
     /// log2(1 + r) of ranks r from 0 to K.
@@ -63,23 +67,11 @@ struct End {
     median: f32,
 }
 
-/// What the common neighbours of two ends add up to.
-struct Common {
-    /// How many have each depth, the larger of their two places; the last also those beyond.
-    depths: [u16; DEPTHS[3] + 1],
-    all: u32,
-    mass: [f32; 2],
-    least_mass: f32,
-    best: [f32; 3],
-    listed: u32,
-}
-
 /// Where a row lists whom, and the features of its edges.
 pub(super) struct Scratch {
-    /// 0 for "not listed", else one more than the place; [`ITSELF`] for the row.
+    /// By number: 0 for "not listed", else one more than the place; [`ITSELF`] for the row.
     places: Vec<u32>,
-    /// Whom both ends of an edge list, and one place more.
-    matches: Vec<(u32, u32)>,
+    matches: Matches,
     features: Vec<f32>,
     listings: Vec<Listing>,
 }
@@ -123,15 +115,37 @@ impl<'a> Structure<'a> {
                 median: (background.medians[i] - background.median) / background.spread,
             }
         };
-        let ends = if k == 0 { Vec::new() } else { (0..n).into_par_iter().map(end).collect() };
+        let ends: Vec<End> = if k == 0 { Vec::new() } else { (0..n).into_par_iter().map(end).collect() };
+        let density: Vec<f32> = ends.iter().map(|end| end.density[1]).collect();
+        let order = by_locality(graph, &density);
+        let mut numbers = vec![0; n];
+        order.iter().zip(0..).for_each(|(&i, number)| numbers[i as usize] = number);
+        let mut neighbours = vec![0; n * k];
+        neighbours.par_chunks_mut(row).enumerate().for_each(|(i, neighbours)| {
+            let ids = graph.neighbours(i).0;
+            neighbours.iter_mut().zip(ids).for_each(|(number, &j)| *number = numbers[j as usize]);
+        });
+        let arrivals = order.iter().map(|&i| arrivals[i as usize]).collect();
         let logarithms = (0..=k).map(|rank| (1.0 + rank as f32).log2()).collect();
-        Self { graph, background, standard, mass, arrivals, ends, reach, logarithms }
+        Self {
+            graph,
+            background,
+            standard,
+            mass,
+            ends,
+            order,
+            numbers,
+            neighbours,
+            arrivals,
+            reach,
+            logarithms,
+        }
     }
 
     pub(super) fn scratch(&self) -> Scratch {
         Scratch {
             places: vec![0; self.graph.len()],
-            matches: vec![(0, 0); self.graph.k() + 1],
+            matches: Matches::room_for(self.graph.k()),
             features: Vec::new(),
             listings: Vec::new(),
         }
@@ -160,9 +174,9 @@ impl<'a> Structure<'a> {
         wanted: impl Fn(usize, usize) -> bool,
     ) -> (&'s [f32], &'s [Listing]) {
         let Scratch { places, matches, features, listings } = scratch;
-        let ids = self.graph.neighbours(i).0;
-        ids.iter().enumerate().for_each(|(place, &j)| places[j as usize] = place as u32 + 1);
-        places[i] = ITSELF;
+        let (ids, numbers) = (self.graph.neighbours(i).0, self.neighbours(i));
+        numbers.iter().zip(1..).for_each(|(&j, place)| places[j as usize] = place);
+        places[self.numbers[i] as usize] = ITSELF;
         features.clear();
         listings.clear();
         for (place, &j) in ids.iter().enumerate() {
@@ -171,58 +185,49 @@ impl<'a> Structure<'a> {
             }
             let j = j as usize;
             if wanted(place, j) {
-                let (common, back) = self.common(i, j, places, matches);
-                features.extend_from_slice(&self.edge(i, place, back, &common));
-                listings.push(Listing { place, other: j, back: (back < ids.len()).then_some(back) });
+                let theirs = self.neighbours(j);
+                matches.find(theirs, places);
+                let common = Common::of(matches, self.side(i), self.side(j), theirs, &self.arrivals);
+                features.extend_from_slice(&self.edge(i, place, &common));
+                let back = (common.back < ids.len()).then_some(common.back);
+                listings.push(Listing { place, other: j, back });
             }
         }
-        ids.iter().for_each(|&j| places[j as usize] = 0);
-        places[i] = 0;
+        numbers.iter().for_each(|&j| places[j as usize] = 0);
+        places[self.numbers[i] as usize] = 0;
         (features, listings)
     }
 
-    /// Asks for what [`Structure::common`] will read of a row: with 100,000 rows it is not in any near cache.
+    /// Asks for what [`Matches`] and [`Common`] will read of a row: with 100,000 rows it is not in any near cache.
     fn fetch(&self, j: usize) {
         let k = self.graph.k();
-        fetch(self.graph.neighbours(j).0);
+        fetch(self.neighbours(j));
         fetch(&self.standard[j * k..][..k]);
         fetch(&self.mass[j * k..][..k]);
     }
 
-    /// Vertices, those that share neighbours near each other: what one looks at, the next finds in cache.
-    pub(super) fn by_locality(&self) -> Vec<u32> {
-        let density: Vec<f32> = self.ends.iter().map(|end| end.density[1]).collect();
-        by_locality(self.graph, &density)
+    /// All vertices, in the order in which they are best looked at.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
     }
 
-    /// The common neighbours of `i` and `j`, and the place at which `j` lists `i`.
-    fn common(&self, i: usize, j: usize, places: &[u32], matches: &mut [(u32, u32)]) -> (Common, usize) {
+    /// Numbers of the neighbours of a row.
+    fn neighbours(&self, i: usize) -> &[u32] {
         let k = self.graph.k();
-        let (z_i, p_i) = (&self.standard[i * k..][..k], &self.mass[i * k..][..k]);
-        let (z_j, p_j) = (&self.standard[j * k..][..k], &self.mass[j * k..][..k]);
-        let ids = self.graph.neighbours(j).0;
-        // Whom both list is not to be foreseen: found without a branch, looked at in a second round.
-        let mut count = 0;
-        for (b, &m) in ids.iter().enumerate() {
-            let a = places[m as usize];
-            matches[count] = (a, b as u32);
-            count += usize::from(a != 0);
-        }
-        let mut back = k;
-        let mut common = Common::none();
-        for &(a, b) in &matches[..count] {
-            let b = b as usize;
-            if a == ITSELF {
-                back = b;
-                continue;
-            }
-            let a = a as usize - 1;
-            common.add(a.max(b), [p_i[a], p_j[b]], smaller(z_i[a], z_j[b]), self.arrivals[ids[b] as usize]);
-        }
-        (common, back)
+        &self.neighbours[i * k..][..k]
     }
 
-    fn edge(&self, i: usize, place: usize, back: usize, common: &Common) -> [f32; FEATURES] {
+    /// Whether `i` lists `j`.
+    pub(super) fn lists(&self, i: usize, j: usize) -> bool {
+        self.neighbours(i).contains(&self.numbers[j])
+    }
+
+    fn side(&self, i: usize) -> Side<'_> {
+        let k = self.graph.k();
+        Side { standard: &self.standard[i * k..][..k], mass: &self.mass[i * k..][..k] }
+    }
+
+    fn edge(&self, i: usize, place: usize, common: &Common) -> [f32; FEATURES] {
         let (k, background) = (self.graph.k(), self.background);
         let (ids, similarities) = self.graph.neighbours(i);
         let (j, s, z) = (ids[place] as usize, similarities[place], self.standard[i * k + place]);
@@ -232,13 +237,10 @@ impl<'a> Structure<'a> {
         out.push(z);
         out.push(z / self.reach * 3.0);
         out.push((background.of_vertex(i, s) - background.of_vertex(j, s)).abs());
-        out.both(self.logarithms[place], self.logarithms[back]);
-        out.push(if back < k { 1.0 } else { 0.0 });
-        let (mut count, mut from) = (0, 0);
-        for depth in DEPTHS {
-            count += common.depths[from..depth].iter().sum::<u16>();
-            from = depth;
-            out.push(count as f32 / depth.min(k) as f32);
+        out.both(self.logarithms[place], self.logarithms[common.back]);
+        out.push(if common.back < k { 1.0 } else { 0.0 });
+        for (count, depth) in common.shallow.into_iter().zip(DEPTHS) {
+            out.push(count as f32 / depth.min(k as u32) as f32);
         }
         out.push(common.all as f32 / k as f32);
         out.both(common.mass[0], common.mass[1]);
@@ -260,28 +262,6 @@ impl<'a> Structure<'a> {
     }
 }
 
-impl Common {
-    fn none() -> Self {
-        let (depths, mass, best) = ([0; DEPTHS[3] + 1], [0.0; 2], [f32::MIN; 3]);
-        Self { depths, all: 0, mass, least_mass: 0.0, best, listed: 0 }
-    }
-
-    #[inline]
-    fn add(&mut self, depth: usize, mass: [f32; 2], weaker: f32, listed: u32) {
-        self.depths[depth.min(DEPTHS[3])] += 1;
-        self.all += 1;
-        self.mass[0] += mass[0];
-        self.mass[1] += mass[1];
-        self.least_mass += smaller(mass[0], mass[1]);
-        self.listed += listed;
-        // The three largest so far, without a branch that nobody could foresee.
-        let [first, second, third] = self.best;
-        let (first, weaker) = (larger(first, weaker), smaller(first, weaker));
-        let (second, weaker) = (larger(second, weaker), smaller(second, weaker));
-        self.best = [first, second, larger(third, weaker)];
-    }
-}
-
 /// Asks the processor for some memory.
 #[cfg_attr(
     not(target_arch = "x86_64"),
@@ -294,17 +274,6 @@ fn fetch<T>(values: &[T]) {
         // SAFETY: a hint, about memory that is there.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
-}
-
-/// [`f32::max`] and [`f32::min`] of numbers, in one instruction.
-#[inline]
-fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
-}
-
-#[inline]
-fn smaller(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
 }
 
 /// Features in the order of the table above.
@@ -321,7 +290,7 @@ impl Columns {
 
     /// The smaller, then the larger.
     fn both(&mut self, one: f32, other: f32) {
-        self.push(one.min(other));
-        self.push(one.max(other));
+        self.push(smaller(one, other));
+        self.push(larger(one, other));
     }
 }

@@ -5,6 +5,7 @@
 //! | file | what |
 //! |---|---|
 //! | `background` | what random pairs look like, for the set and for each vertex; z, a similarity in those units |
+//! | `common` | the common neighbours of the two ends of an edge |
 //! | `features` | what surrounds an edge: ranks, shared neighbours, density, all free of dimension and scale |
 //! | `summary` | what the edges of the set are like as a whole |
 //! | `network`, `fit` | a small network over the features, and its training |
@@ -19,11 +20,12 @@
 //! because much of that the model knows already.
 //!
 //! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for what random and sampled
-//! rows see; memory is three floats for each edge, and features of one row at a time.
+//! rows see; memory is four numbers for each edge, and features of one row at a time.
 
 mod adapt;
 mod background;
 mod clarity;
+mod common;
 mod features;
 mod fit;
 mod network;
@@ -112,14 +114,13 @@ pub(crate) fn ties(
     bits.resize_with(n * k, AtomicU32::default);
     progress.begin("connectivity", n as u64);
     const ROWS: usize = 256;
-    let order = structure.by_locality();
-    order.par_chunks(ROWS).for_each_init(
+    structure.order().par_chunks(ROWS).for_each_init(
         || (structure.scratch(), model.scratch(), vec![0.0; k]),
         |(scratch, layers, row), rows| {
             progress.tick();
             for &i in rows {
                 let i = i as usize;
-                let ours = |_, j: usize| i < j || !graph.neighbours(j).0.contains(&(i as u32));
+                let ours = |_, j: usize| i < j || !structure.lists(j, i);
                 let (features, listings) = structure.of_edges(i, scratch, ours);
                 let row = &mut row[..listings.len()];
                 model.probabilities(features, layers, row);

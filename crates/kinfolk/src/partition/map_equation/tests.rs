@@ -339,3 +339,23 @@ fn bad_graphs_are_named() {
     let error = codelength(&graph, Flow::Directed, &[0]).unwrap_err().to_string();
     assert_eq!(error, "labels: expected 2 labels (one per vertex), found 1");
 }
+
+#[test]
+fn edges_of_weight_0_are_left_out_wherever_they_are() {
+    // More rows than one task takes.
+    let (n, k) = (3000u32, 3);
+    let targets: Vec<u32> = (0..n).flat_map(|i| [1, 2, 3].map(|step| (i + step) % n)).collect();
+    let knn = KnnGraph::from_parts(n as usize, k, targets, vec![0.5; 9000], "test").unwrap();
+    let weights: Vec<f32> = (0..9000).map(|at| (at * 7 % 5) as f32).collect();
+    let graph = WeightedGraph::from_knn(&knn, &weights).unwrap();
+    for i in 0..n as usize {
+        let edges = knn.neighbours(i).0.iter().zip(&weights[i * k..]).filter(|edge| *edge.1 != 0.0);
+        let (targets, weights): (Vec<u32>, Vec<f32>) = edges.unzip();
+        assert_eq!(graph.row(i), (&targets[..], &weights[..]));
+    }
+    // Of two errors the first is told.
+    let mut wrong = weights;
+    (wrong[2000 * k + 1], wrong[70 * k + 2]) = (-1.0, f32::NAN);
+    let error = WeightedGraph::from_knn(&knn, &wrong).unwrap_err().to_string();
+    assert!(error.contains("70") && !error.contains("2000"), "{error}");
+}

@@ -2,7 +2,9 @@
 //!
 //! Cost: 8 bytes for each edge and 8 for each vertex.
 
+use crate::graph::{ROWS_PER_TASK, accumulate, split_rows};
 use crate::{Error, KnnGraph, Result};
+use rayon::prelude::*;
 
 /// Directed edges with weights, by the vertex they leave.
 ///
@@ -39,22 +41,29 @@ impl WeightedGraph {
                 found: weights.len(),
             });
         }
-        let kept = weights.iter().filter(|&&weight| weight != 0.0).count();
-        let mut offsets = Vec::with_capacity(n + 1);
-        let (mut targets, mut kept) = (Vec::with_capacity(kept), Vec::with_capacity(kept));
-        offsets.push(0);
-        for i in 0..n {
-            for (column, (&target, &weight)) in
-                graph.neighbours(i).0.iter().zip(&weights[i * k..]).enumerate()
-            {
-                check_edge(n, i, column, target, weight)?;
-                if weight != 0.0 {
-                    targets.push(target);
-                    kept.push(weight);
-                }
-            }
-            offsets.push(targets.len());
+        let row = |i: usize| graph.neighbours(i).0.iter().zip(&weights[i * k..][..k]);
+        let wrong = |i: usize| {
+            let mut edges = row(i).enumerate();
+            edges.find_map(|(column, (&target, &weight))| check_edge(n, i, column, target, weight).err())
+        };
+        if let Some(error) = (0..n).into_par_iter().find_map_first(wrong) {
+            return Err(error);
         }
+        let count = |i: usize| row(i).filter(|&(_, &weight)| weight != 0.0).count();
+        let mut offsets = vec![0; n + 1];
+        offsets[1..].par_iter_mut().enumerate().for_each(|(i, length)| *length = count(i));
+        accumulate(&mut offsets);
+        let (mut targets, mut kept) = (vec![0; offsets[n]], vec![0.0; offsets[n]]);
+        let tasks = split_rows(&mut targets, &offsets, ROWS_PER_TASK);
+        let tasks: Vec<_> = tasks.zip(split_rows(&mut kept, &offsets, ROWS_PER_TASK)).collect();
+        tasks.into_par_iter().enumerate().for_each(|(task, (targets, kept))| {
+            let first = task * ROWS_PER_TASK;
+            let edges =
+                (first..n.min(first + ROWS_PER_TASK)).flat_map(row).filter(|&(_, &weight)| weight != 0.0);
+            for ((to, weight), edge) in targets.iter_mut().zip(kept).zip(edges) {
+                (*to, *weight) = (*edge.0, *edge.1);
+            }
+        });
         Ok(Self { offsets, targets, weights: kept })
     }
 
