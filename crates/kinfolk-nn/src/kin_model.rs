@@ -20,8 +20,6 @@ pub struct KinModel {
     pub edge: EdgeModel,
     /// Edges that are less probable are left out.
     pub probability: f32,
-    /// Whether probabilities are lowered by the strangers of the set.
-    pub doubt: bool,
     /// Neighbours of each vertex in the graph it was trained on.
     pub k: usize,
 }
@@ -29,7 +27,7 @@ pub struct KinModel {
 impl From<TrainedKin> for KinModel {
     fn from(trained: TrainedKin) -> Self {
         let TrainedKin { whitening, model, chosen, k, .. } = trained;
-        Self { whitening, edge: model, probability: chosen.probability, doubt: chosen.doubt, k }
+        Self { whitening, edge: model, probability: chosen.probability, k }
     }
 }
 
@@ -40,7 +38,6 @@ impl KinModel {
             prefer: Prefer::Probability(self.probability),
             whitening: self.whitening,
             model: self.edge,
-            doubt: self.doubt,
             // The K it was trained with is kept.
             grow: false,
             // One threshold was chosen on other rows; what it tears apart by chance is not to be believed.
@@ -70,7 +67,6 @@ impl KinModel {
         }
         let metadata = json!({
             "version": format_version(), "method": "kin", "k": self.k, "probability": self.probability,
-            "doubt": self.doubt,
         });
         Contents { tensors, metadata }
     }
@@ -104,7 +100,6 @@ impl KinModel {
             whitening,
             edge: edge.ok_or_else(|| wrong("an edge model of another shape"))?,
             probability: probability.ok_or_else(|| wrong("no probability"))? as f32,
-            doubt: contents.metadata["doubt"].as_bool().ok_or_else(|| wrong("no word on strangers"))?,
             k: k.ok_or_else(|| wrong("no number of neighbours"))? as usize,
         }))
     }
@@ -124,7 +119,7 @@ mod tests {
         assert!(whitening.is_some());
         for whitening in [None, whitening] {
             let edge = EdgeModel::default();
-            let model = KinModel { whitening, edge, probability: 0.5, doubt: false, k: 40 };
+            let model = KinModel { whitening, edge, probability: 0.5, k: 40 };
             model.write(&path).unwrap();
             assert_eq!(model.to_bytes().unwrap(), std::fs::read(&path).unwrap());
             assert_eq!(KinModel::read(&path).unwrap(), Some(model));

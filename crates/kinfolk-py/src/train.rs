@@ -33,8 +33,7 @@ pub fn train<'py>(
         match method.as_str() {
             "kin" => {
                 // A K that was asked for is kept.
-                let validation = FitParams::default().validation;
-                let params = KinTraining { knn, grow: k.is_none(), validation, ..KinTraining::default() };
+                let params = KinTraining { knn, grow: k.is_none(), ..KinTraining::default() };
                 KinModel::from(train_kin(&embeddings, &y, graph.as_ref(), &params, progress)?).to_bytes()
             }
             "gcn-v" | "gcn-ve" => {

@@ -68,9 +68,9 @@ pub struct Arguments {
     /// Go on from an interrupted training whose result so far is MODEL
     #[arg(long)]
     resume: bool,
-    /// Share of the identities that is not trained on; tau and the best epoch are chosen by them
-    #[arg(long, value_name = "SHARE", default_value_t = FitParams::default().validation)]
-    validation: f32,
+    /// Share of the identities that is not trained on; tau and the best epoch are chosen by them [default: 0.1, for kin 0.3]
+    #[arg(long, value_name = "SHARE")]
+    validation: Option<f32>,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -229,12 +229,13 @@ fn run_kin(
     graph: Option<&KnnGraph>,
     start: Instant,
 ) -> Result<(), Failure> {
+    let usual = KinTraining::default();
     let params = KinTraining {
         knn: arguments.neighbours.params(embeddings.len()),
         // A K that was asked for is kept.
         grow: arguments.neighbours.k.is_none(),
-        validation: arguments.validation,
-        ..KinTraining::default()
+        validation: arguments.validation.unwrap_or(usual.validation),
+        ..usual
     };
     let mut trained = train_kin(embeddings, labels, graph, &params, &Bars::default())?;
     let choices = std::mem::take(&mut trained.choices);
@@ -242,15 +243,14 @@ fn run_kin(
     KinModel::from(trained).write(&arguments.output)?;
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        let way = |c: &KinChoice| json!({ "shrink": c.shrink, "adapted": c.adapted, "doubt": c.doubt, "probability": c.probability, "f": c.f });
+        let way = |c: &KinChoice| json!({ "shrink": c.shrink, "adapted": c.adapted, "probability": c.probability, "f": c.f });
         let summary = json!({
             "model": arguments.output, "method": "kin", "k": k, "chosen": way(&chosen), "loss_built_in": losses[0],
             "loss_adapted": losses[1], "choices": choices.iter().map(way).collect::<Vec<_>>(), "seconds": seconds,
         });
         println!("{summary:#}");
     } else {
-        let alike =
-            |a: &KinChoice, b: &KinChoice| (a.shrink, a.adapted, a.doubt) == (b.shrink, b.adapted, b.doubt);
+        let alike = |a: &KinChoice, b: &KinChoice| (a.shrink, a.adapted) == (b.shrink, b.adapted);
         let lines = choices.chunk_by(alike).map(|ways| {
             let best = ways.iter().fold(&ways[0], |best, way| if way.f > best.f { way } else { best });
             vec![
@@ -260,7 +260,6 @@ fn run_kin(
                     "as they are".to_owned()
                 },
                 if best.adapted { "adapted" } else { "built in" }.to_owned(),
-                if best.doubt { "counted" } else { "not counted" }.to_owned(),
                 format!("{:.1}", best.probability),
                 format!("{:.2}", 100.0 * best.f),
                 if alike(best, &chosen) {
@@ -270,14 +269,7 @@ fn run_kin(
                 },
             ]
         });
-        let columns = [
-            "embeddings",
-            "edge model",
-            "strangers",
-            "best probability",
-            "mean F of held-out identities",
-            "",
-        ];
+        let columns = ["embeddings", "edge model", "best probability", "mean F of held-out identities", ""];
         table::print(&columns, &lines.collect::<Vec<_>>());
         println!(
             "\nloss of held-out edges {:.4} built in, {:.4} adapted; {seconds:.1} s -> {}",
@@ -413,7 +405,7 @@ impl Arguments {
         FitParams {
             batch: self.batch.unwrap_or(usual.batch),
             learning_rate: self.learning_rate.unwrap_or(usual.learning_rate),
-            validation: self.validation,
+            validation: self.validation.unwrap_or(usual.validation),
             compute: self.device.compute(),
             seed: self.neighbours.seed,
             ..usual

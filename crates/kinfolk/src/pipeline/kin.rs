@@ -77,9 +77,6 @@ pub struct KinParams {
     pub whitening: Option<Whitening>,
     /// What tells the probability of an edge.
     pub model: EdgeModel,
-    /// Whether probabilities are lowered by what is known of the strangers of the set: a model that has learned from
-    /// such sets may know already.
-    pub doubt: bool,
     /// Whether to look again with twice as many neighbours when half of the rows are in clusters larger than 5/4 K. Not
     /// where a graph is given.
     pub grow: bool,
@@ -95,7 +92,6 @@ impl Default for KinParams {
             prefer: Prefer::default(),
             whitening: None,
             model: EdgeModel::default(),
-            doubt: true,
             grow: true,
             steady: false,
         }
@@ -210,7 +206,7 @@ pub(super) fn estimate(
     let background = timed("background", timings, || Background::of(embeddings, seed));
     let mut ties = timed("connectivity", timings, || ties(graph, &background, &params.model, progress));
     timed("strangers", timings, || -> Result<()> {
-        if embeddings.len() < FEW_ROWS || !params.doubt {
+        if embeddings.len() < FEW_ROWS {
             return Ok(());
         }
         // Whether all of it is settled does not matter here.

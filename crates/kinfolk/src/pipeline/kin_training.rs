@@ -8,6 +8,7 @@ use super::check_length;
 use super::kin::{KinParams, estimate, modules, too_few};
 use crate::connectivity::structural::{Background, LabelledEdges};
 use crate::metrics::Judge;
+use crate::partition::join_steady;
 use crate::random::{Purpose, Stream};
 use crate::{
     EdgeModel, Embeddings, Error, KnnGraph, KnnParams, Progress, Result, Whitening, knn_graph, number_by_size,
@@ -57,15 +58,14 @@ pub struct KinChoice {
     pub shrink: f64,
     /// Whether the edge model has learned from the labels.
     pub adapted: bool,
-    /// See [`KinParams::doubt`].
-    pub doubt: bool,
     /// The least probability of an edge.
     pub probability: f32,
     /// The mean of both F.
     pub f: f64,
 }
 
-/// Least probabilities that are tried.
+/// Least probabilities that are tried, but for the first and the last: a partition is judged as it will be made, together with
+/// that of the next below and above ([`KinParams::steady`]).
 const PROBABILITIES: [f32; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// Whitenings that are tried, from hardly any.
 const SHRINKS: [f64; 5] = [0.9, 0.7, 0.5, 0.3, 0.1];
@@ -122,12 +122,10 @@ pub fn train_kin(
         }
     }
     let (tried, losses) = labelled.try_adapted(folds, best.1.shrink)?;
-    for tried in tried {
-        let found = broadest(&tried);
-        choices.extend(tried);
-        if found.0 > best.0 {
-            best = found;
-        }
+    let adapted = broadest(&tried);
+    choices.extend(tried);
+    if adapted.0 > best.0 {
+        best = adapted;
     }
     let chosen = best.1;
     let view = labelled.view(chosen.shrink, &|_| true)?;
@@ -188,7 +186,7 @@ impl Labelled<'_> {
 
     /// The built-in model with every least probability.
     fn try_built_in(&self, folds: &[Vec<bool>], shrink: f64) -> Result<Vec<KinChoice>> {
-        let mut choices = untried(shrink, false, true);
+        let mut choices = untried(shrink, false);
         for held_out in folds {
             let view = self.view(shrink, &|i| !held_out[i])?;
             self.judge(&view, &EdgeModel::default(), held_out, folds.len(), &mut choices)?;
@@ -196,10 +194,10 @@ impl Labelled<'_> {
         Ok(choices)
     }
 
-    /// A model adapted to the identities that are not held out, with and without doubt, with every least probability; and the
-    /// losses of the built-in and of the adapted model.
-    fn try_adapted(&self, folds: &[Vec<bool>], shrink: f64) -> Result<([Vec<KinChoice>; 2], [f64; 2])> {
-        let mut choices = [true, false].map(|doubt| untried(shrink, true, doubt));
+    /// A model adapted to the identities that are not held out, with every least probability; and the losses of the built-in and
+    /// of the adapted model.
+    fn try_adapted(&self, folds: &[Vec<bool>], shrink: f64) -> Result<(Vec<KinChoice>, [f64; 2])> {
+        let mut choices = untried(shrink, true);
         let mut losses = [0.0; 2];
         for held_out in folds {
             let view = self.view(shrink, &|i| !held_out[i])?;
@@ -209,9 +207,7 @@ impl Labelled<'_> {
                 *sum += edges.loss(model) / folds.len() as f64;
             }
             drop(edges);
-            for choices in &mut choices {
-                self.judge(&view, &adapted, held_out, folds.len(), choices)?;
-            }
+            self.judge(&view, &adapted, held_out, folds.len(), &mut choices)?;
         }
         Ok((choices, losses))
     }
@@ -228,20 +224,24 @@ impl Labelled<'_> {
         let (knn, progress) = (&self.params.knn, self.progress);
         let rows = (0..held_out.len() as u32).filter(|&i| held_out[i as usize]).collect();
         let judge = Judge::new(self.labels, rows);
-        let doubt = choices[0].doubt;
-        let how = KinParams { knn: knn.clone(), model: model.clone(), doubt, ..KinParams::default() };
+        let how = KinParams { knn: knn.clone(), model: model.clone(), ..KinParams::default() };
         let ties = estimate(&view.embeddings, &view.graph, &how, &mut Vec::new(), progress)?;
-        for choice in choices {
-            let labels = modules(&view.graph, &ties, choice.probability, knn.seed, progress)?;
-            choice.f += judge.score(&labels) / folds as f64;
+        let labels: Result<Vec<Vec<i64>>> = PROBABILITIES
+            .iter()
+            .map(|&least| modules(&view.graph, &ties, least, knn.seed, progress))
+            .collect();
+        for (choice, labels) in choices.iter_mut().zip(labels?.windows(3)) {
+            let steady = join_steady(&labels[1], [&labels[0], &labels[2]]);
+            choice.f += judge.score(&steady) / folds as f64;
         }
         Ok(())
     }
 }
 
 /// One way with every least probability.
-fn untried(shrink: f64, adapted: bool, doubt: bool) -> Vec<KinChoice> {
-    PROBABILITIES.map(|probability| KinChoice { shrink, adapted, doubt, probability, f: 0.0 }).to_vec()
+fn untried(shrink: f64, adapted: bool) -> Vec<KinChoice> {
+    let tried = &PROBABILITIES[1..PROBABILITIES.len() - 1];
+    tried.iter().map(|&probability| KinChoice { shrink, adapted, probability, f: 0.0 }).collect()
 }
 
 /// Of least probabilities one after the other, the one that is best together with its neighbours, and the mean F of the three: a
@@ -294,8 +294,8 @@ mod tests {
             (chosen.shrink < 1.0, chosen.adapted)
         );
         assert!(losses[1] < losses[0] && k == 20, "{losses:?}");
-        // The built-in model as it is and through at least one whitening, the adapted one with and without doubt.
-        assert!(choices.len() >= 4 * PROBABILITIES.len() && choices.contains(&chosen));
+        // The built-in model as it is and through at least one whitening, the adapted one.
+        assert!(choices.len() >= 3 * (PROBABILITIES.len() - 2) && choices.contains(&chosen));
         let best = choices.iter().map(|choice| choice.f).fold(0.0, f64::max);
         assert!(chosen.f > best - 0.05 && chosen.f > 0.5, "{chosen:?} {best}");
     }
@@ -338,13 +338,8 @@ mod tests {
 
     #[test]
     fn a_lonely_peak_is_not_chosen() {
-        let choice = |(at, f): (usize, f64)| KinChoice {
-            shrink: 1.0,
-            adapted: false,
-            doubt: true,
-            probability: at as f32,
-            f,
-        };
+        let choice =
+            |(at, f): (usize, f64)| KinChoice { shrink: 1.0, adapted: false, probability: at as f32, f };
         let best = |f: &[f64]| {
             let choices: Vec<KinChoice> = f.iter().copied().enumerate().map(choice).collect();
             broadest(&choices).1.probability
