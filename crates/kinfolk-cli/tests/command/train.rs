@@ -102,6 +102,15 @@ fn kin_learns_from_labels() {
     let labelled = ["train", "set/train_features.npy", "set/train_labels.npy"];
     let report = succeeds(here, &[&labelled[..], &model].concat()).json();
     assert_eq!(report["k"], 20);
+    // What nobody chose is as in the library.
+    let features = kinfolk::io::read_embeddings(&here.join(labelled[1]), &Default::default()).unwrap();
+    let labels = kinfolk::io::read_labels(&here.join(labelled[2])).unwrap();
+    let usual = kinfolk::KinTraining::default();
+    let knn = kinfolk::KnnParams { k: 20, ..usual.knn };
+    let usual = kinfolk::KinTraining { knn, grow: false, ..usual };
+    let trained = kinfolk::train_kin(&features, &labels, None, &usual, &()).unwrap();
+    let written = kinfolk_nn::KinModel::read(&here.join("kin.safetensors")).unwrap();
+    assert!(written == Some(trained.into()));
     let cluster = ["cluster", "set/test_features.npy", "--model", "kin.safetensors", "--json"];
     let run = succeeds(here, &cluster).json();
     assert_eq!((&run["parameters"]["method"], &run["graph"]["k"]), (&"kin".into(), &20.into()));
