@@ -101,7 +101,7 @@ impl Default for KinParams {
 /// The least probability of an edge in the first partition, which tells strangers.
 const FIRST: f32 = 0.3;
 
-/// How much less and more is asked of a tie to see whether a partition is steady.
+/// How much less and more is asked of a tie to see whether a partition is steady; training tries probabilities as far apart.
 const STEP: f32 = 0.1;
 
 /// Fewer rows do not tell how near strangers come.

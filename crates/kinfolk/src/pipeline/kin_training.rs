@@ -1,8 +1,8 @@
 //! `kin` with labels: the embeddings whitened, the edge model adapted to the domain, and the least probability of an edge. What
 //! of it helps is for identities to say that were held out; then everything is learned again from all of them.
 //!
-//! Cost: that of [`kin`](super::kin) for each whitening that is tried (until one is no better), and of
-//! `connectivity/structural/adapt` twice; a partition for each probability.
+//! Cost, for each way to hold identities out: that of [`kin`](super::kin) for each whitening that is tried (until two are no better),
+//! and of `connectivity/structural/adapt`, with a partition for each probability; and `adapt` once more.
 
 use super::check_length;
 use super::kin::{KinParams, estimate, modules, too_few};

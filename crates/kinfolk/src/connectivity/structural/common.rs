@@ -30,8 +30,7 @@ impl Matches {
         debug_assert!(numbers.iter().all(|&number| (number as usize) < table.len()));
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: just detected; all numbers are of rows, and the table has one place for each; room for 16 more than
-            // there are neighbours was just asserted.
+            // SAFETY: just detected; room for 16 more than there are neighbours was just asserted.
             unsafe { self.find_with_avx512(numbers, table) };
             return;
         }
@@ -49,20 +48,23 @@ impl Matches {
     }
 
     /// # Safety
-    /// All numbers are places in `table`, and there is room for 16 more than `numbers`.
+    /// There is room for 16 more than `numbers`.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn find_with_avx512(&mut self, numbers: &[u32], table: &[u32]) {
         use std::arch::x86_64::*;
         self.count = 0;
+        // Places are signed to the processor.
+        let length = _mm512_set1_epi32(table.len().min(i32::MAX as usize) as i32);
         let mut places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         for chunk in numbers.chunks(LANES) {
             let here: __mmask16 = u16::MAX >> (LANES - chunk.len());
             let none = _mm512_setzero_si512();
-            // SAFETY: as many numbers are read as there are; the caller promises that each is a place in the table.
+            // SAFETY: as many numbers are read as there are, and only places that the table has.
             let found = unsafe {
                 let numbers = _mm512_maskz_loadu_epi32(here, chunk.as_ptr().cast());
-                _mm512_mask_i32gather_epi32::<4>(none, here, numbers, table.as_ptr().cast())
+                let known = _mm512_mask_cmplt_epu32_mask(here, numbers, length);
+                _mm512_mask_i32gather_epi32::<4>(none, known, numbers, table.as_ptr().cast())
             };
             let listed = _mm512_test_epi32_mask(found, found);
             // SAFETY: no more are kept than there are numbers before this chunk, and there is room for 16 more than numbers.
