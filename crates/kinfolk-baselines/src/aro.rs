@@ -46,7 +46,7 @@ const TASK: usize = 256;
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn aro(graph: &KnnGraph, params: &AroParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::not_negative("--threshold", f64::from(params.threshold))?;
+    check::not_negative("threshold", f64::from(params.threshold))?;
     let n = graph.len();
     progress.begin("rank-order distances", n as u64);
     let tasks: Vec<Vec<(u32, u32)>> = (0..n.div_ceil(TASK))
@@ -147,7 +147,7 @@ mod tests {
     fn impossible_parameters_are_refused() {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
         let message = aro(&graph, &AroParams { threshold: -1.0 }, &()).unwrap_err().to_string();
-        assert_eq!(message, "--threshold: expected a finite number of 0 or more, found -1");
+        assert_eq!(message, "threshold: expected a finite number of 0 or more, found -1");
     }
 
     #[test]

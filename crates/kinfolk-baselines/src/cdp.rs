@@ -45,7 +45,7 @@ impl Default for CdpParams {
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn cdp(graph: &KnnGraph, params: &CdpParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::cosine("--th", params.th)?;
+    check::cosine("th", params.th)?;
     let CdpParams { max_size, step, rounds, .. } = *params;
     let limit = SizeLimit { max_size, step, rounds };
     limit.check()?;
@@ -132,12 +132,12 @@ mod tests {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
         let message = |params| cdp(&graph, &params, &()).unwrap_err().to_string();
         let default = CdpParams::default();
-        assert!(message(CdpParams { th: 7.0, ..default.clone() }).starts_with("--th"));
-        assert!(message(CdpParams { max_size: 0, ..default.clone() }).starts_with("--max-size"));
-        assert!(message(CdpParams { rounds: 0, ..default.clone() }).starts_with("--rounds"));
+        assert!(message(CdpParams { th: 7.0, ..default.clone() }).starts_with("th"));
+        assert!(message(CdpParams { max_size: 0, ..default.clone() }).starts_with("max_size"));
+        assert!(message(CdpParams { rounds: 0, ..default.clone() }).starts_with("rounds"));
         assert_eq!(
             message(CdpParams { step: 0.0, ..default }),
-            "--step: expected a share above 0, at most 1, found 0"
+            "step: expected a share above 0, at most 1, found 0"
         );
     }
 

@@ -4,14 +4,14 @@ use kinfolk::{Error, Result};
 
 /// An error about the parameter that the command spells `name`.
 pub(crate) fn refuse<T>(name: &'static str, expected: &'static str, found: impl ToString) -> Result<T> {
-    Err(Error::Parameter { name, expected, found: found.to_string() })
+    Err(Error::Parameter { field: name, expected, found: found.to_string() })
 }
 
 /// From 1 to the number of rows.
 pub(crate) fn clusters(clusters: usize, rows: usize) -> Result<()> {
     if clusters == 0 || clusters > rows {
         let found = format!("{clusters} for {rows} rows");
-        return refuse("--clusters", "at least 1, at most the number of rows", found);
+        return refuse("clusters", "at least 1, at most the number of rows", found);
     }
     Ok(())
 }

@@ -52,8 +52,8 @@ pub fn chinese_whispers(
     params: &ChineseWhispersParams,
     progress: &dyn Progress,
 ) -> Result<Clusters> {
-    check::cosine("--th", params.th)?;
-    check::at_least_one("--iterations", params.iterations)?;
+    check::cosine("th", params.th)?;
+    check::at_least_one("iterations", params.iterations)?;
     let edges = Symmetric::of(graph, |similarity| similarity >= params.th && similarity > 0.0);
     let n = edges.len();
     let mut labels: Vec<u32> = (0..n as u32).collect();
@@ -167,11 +167,11 @@ mod tests {
         let message = |params| chinese_whispers(&graph, &params, &()).unwrap_err().to_string();
         assert_eq!(
             message(ChineseWhispersParams { th: 1.5, ..Default::default() }),
-            "--th: expected a similarity from -1 to 1, found 1.5"
+            "th: expected a similarity from -1 to 1, found 1.5"
         );
         assert!(
             message(ChineseWhispersParams { iterations: 0, ..Default::default() })
-                .starts_with("--iterations")
+                .starts_with("iterations")
         );
     }
 

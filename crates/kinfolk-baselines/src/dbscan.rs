@@ -100,10 +100,10 @@ pub fn dbscan(embeddings: &Embeddings, params: &DbscanParams, progress: &dyn Pro
 /// ```
 pub fn dbscan_knn(graph: &KnnGraph, params: &DbscanKnnParams, progress: &dyn Progress) -> Result<Clusters> {
     check_common(params.eps, params.min)?;
-    check::cosine("--th", params.th)?;
+    check::cosine("th", params.th)?;
     if params.min > graph.k() + 1 {
         let found = format!("{} with {} neighbours", params.min, graph.k());
-        return check::refuse("--min", "at most the neighbours of the graph and the row itself", found);
+        return check::refuse("min", "at most the neighbours of the graph and the row itself", found);
     }
     let n = graph.len();
     progress.begin("clusters", 1);
@@ -144,9 +144,9 @@ pub fn dbscan_knn(graph: &KnnGraph, params: &DbscanKnnParams, progress: &dyn Pro
 
 fn check_common(eps: f32, min: usize) -> Result<()> {
     if !(0.0..=2.0).contains(&eps) {
-        return check::refuse("--eps", "a distance 1 - cos from 0 to 2", eps);
+        return check::refuse("eps", "a distance 1 - cos from 0 to 2", eps);
     }
-    check::at_least_one("--min", min)
+    check::at_least_one("min", min)
 }
 
 /// The pairs of a tile that are within reach.
@@ -354,13 +354,13 @@ mod tests {
         let message = |eps, min| {
             dbscan(&rows, &DbscanParams { eps, min, ..Default::default() }, &()).unwrap_err().to_string()
         };
-        assert_eq!(message(-0.1, 2), "--eps: expected a distance 1 - cos from 0 to 2, found -0.1");
-        assert!(message(f32::NAN, 2).starts_with("--eps"));
-        assert!(message(0.1, 0).starts_with("--min"));
+        assert_eq!(message(-0.1, 2), "eps: expected a distance 1 - cos from 0 to 2, found -0.1");
+        assert!(message(f32::NAN, 2).starts_with("eps"));
+        assert!(message(0.1, 0).starts_with("min"));
         let graph = crate::testing::knn(&rows, 1);
         let on_graph = |params| dbscan_knn(&graph, &params, &()).unwrap_err().to_string();
-        assert!(on_graph(DbscanKnnParams { min: 3, ..Default::default() }).starts_with("--min"));
-        assert!(on_graph(DbscanKnnParams { th: 2.0, min: 1, ..Default::default() }).starts_with("--th"));
+        assert!(on_graph(DbscanKnnParams { min: 3, ..Default::default() }).starts_with("min"));
+        assert!(on_graph(DbscanKnnParams { th: 2.0, min: 1, ..Default::default() }).starts_with("th"));
     }
 
     #[test]

@@ -142,7 +142,7 @@ pub fn hac_knn(graph: &KnnGraph, params: &HacParams, progress: &dyn Progress) ->
         Linkage::Average => average(graph, least, progress),
         linkage => {
             let expected = "single or average, which can be had from a kNN graph";
-            return check::refuse("--linkage", expected, format!("{linkage:?}").to_lowercase());
+            return check::refuse("linkage", expected, format!("{linkage:?}").to_lowercase());
         }
     };
     // Chains find merges out of order. A merge never has a larger similarity than those it builds on, but for rounding;
@@ -158,7 +158,7 @@ pub fn hac_knn(graph: &KnnGraph, params: &HacParams, progress: &dyn Progress) ->
 fn check_cut(cut: Cut, n: usize) -> Result<()> {
     match cut {
         Cut::Clusters(clusters) => check::clusters(clusters, n),
-        Cut::Distance(distance) => check::not_negative("--distance", f64::from(distance)),
+        Cut::Distance(distance) => check::not_negative("distance", f64::from(distance)),
     }
 }
 
@@ -476,16 +476,16 @@ mod tests {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
         let message =
             |cut| hac(&rows, &HacParams { cut, ..Default::default() }, &()).unwrap_err().to_string();
-        assert!(message(Cut::Clusters(0)).starts_with("--clusters"));
-        assert!(message(Cut::Clusters(3)).starts_with("--clusters"));
-        assert!(message(Cut::Distance(f32::NAN)).starts_with("--distance"));
+        assert!(message(Cut::Clusters(0)).starts_with("clusters"));
+        assert!(message(Cut::Clusters(3)).starts_with("clusters"));
+        assert!(message(Cut::Distance(f32::NAN)).starts_with("distance"));
         let many = Embeddings::from_rows(vec![1.0; HAC_UP_TO + 1], 1, "test").unwrap();
         assert!(hac(&many, &HacParams::default(), &()).unwrap_err().to_string().contains("kNN graph"));
         let ward = HacParams { linkage: Linkage::Ward, ..Default::default() };
         let on_graph = hac_knn(&knn(&rows, 1), &ward, &()).unwrap_err().to_string();
         assert_eq!(
             on_graph,
-            "--linkage: expected single or average, which can be had from a kNN graph, found ward"
+            "linkage: expected single or average, which can be had from a kNN graph, found ward"
         );
     }
 

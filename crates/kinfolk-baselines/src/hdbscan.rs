@@ -122,7 +122,7 @@ pub fn hdbscan_knn(graph: &KnnGraph, params: &HdbscanParams, progress: &dyn Prog
     let min_samples = check(params, n)?;
     if n > 1 && min_samples > graph.k() {
         let found = format!("{min_samples} with {} neighbours", graph.k());
-        return check::refuse("--min-samples", "at most the neighbours of the graph", found);
+        return check::refuse("min_samples", "at most the neighbours of the graph", found);
     }
     progress.begin("spanning tree", 1);
     let edges = spanning_forest(graph, min_samples);
@@ -138,11 +138,11 @@ pub fn hdbscan_knn(graph: &KnnGraph, params: &HdbscanParams, progress: &dyn Prog
 /// The number of the neighbour that makes the core distance.
 fn check(params: &HdbscanParams, n: usize) -> Result<usize> {
     if params.min_cluster_size < 2 {
-        return check::refuse("--min-cluster-size", "at least 2", params.min_cluster_size);
+        return check::refuse("min_cluster_size", "at least 2", params.min_cluster_size);
     }
     if params.min_samples == Some(0) || params.min_samples.is_some_and(|samples| samples >= n.max(2)) {
         let found = format!("{} for {n} rows", params.min_samples.unwrap_or(0));
-        return check::refuse("--min-samples", "at least 1, fewer than the rows", found);
+        return check::refuse("min_samples", "at least 1, fewer than the rows", found);
     }
     Ok(params.min_samples.unwrap_or(params.min_cluster_size).min(n.saturating_sub(1)).max(1))
 }
@@ -507,13 +507,13 @@ mod tests {
         let default = HdbscanParams::default();
         assert_eq!(
             message(HdbscanParams { min_cluster_size: 1, ..default.clone() }),
-            "--min-cluster-size: expected at least 2, found 1"
+            "min_cluster_size: expected at least 2, found 1"
         );
         assert!(
-            message(HdbscanParams { min_samples: Some(0), ..default.clone() }).starts_with("--min-samples")
+            message(HdbscanParams { min_samples: Some(0), ..default.clone() }).starts_with("min_samples")
         );
         assert!(
-            message(HdbscanParams { min_samples: Some(2), ..default.clone() }).starts_with("--min-samples")
+            message(HdbscanParams { min_samples: Some(2), ..default.clone() }).starts_with("min_samples")
         );
         let three = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 2, "test").unwrap();
         let params = HdbscanParams { min_samples: Some(2), ..default };

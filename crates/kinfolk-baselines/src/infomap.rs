@@ -41,7 +41,7 @@ impl Default for InfomapParams {
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn infomap(graph: &KnnGraph, params: &InfomapParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::cosine("--th", params.th)?;
+    check::cosine("th", params.th)?;
     let weight = |&similarity: &f32| if similarity > params.th { similarity.max(0.0) } else { 0.0 };
     let weights: Vec<f32> = (0..graph.len())
         .into_par_iter()
@@ -65,7 +65,7 @@ mod tests {
     fn impossible_parameters_are_refused() {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
         let message = infomap(&graph, &InfomapParams { th: f32::NAN, ..Default::default() }, &());
-        assert_eq!(message.unwrap_err().to_string(), "--th: expected a similarity from -1 to 1, found NaN");
+        assert_eq!(message.unwrap_err().to_string(), "th: expected a similarity from -1 to 1, found NaN");
     }
 
     #[test]

@@ -54,9 +54,9 @@ impl Default for KmeansParams {
 /// ```
 pub fn kmeans(embeddings: &Embeddings, params: &KmeansParams, progress: &dyn Progress) -> Result<Clusters> {
     check::clusters(params.clusters, embeddings.len())?;
-    check::at_least_one("--iterations", params.iterations)?;
-    check::at_least_one("--restarts", params.restarts)?;
-    check::not_negative("--tolerance", params.tolerance)?;
+    check::at_least_one("iterations", params.iterations)?;
+    check::at_least_one("restarts", params.restarts)?;
+    check::not_negative("tolerance", params.tolerance)?;
     let how = Fit {
         clusters: params.clusters,
         iterations: params.iterations,
@@ -92,13 +92,13 @@ mod tests {
         let default = KmeansParams::default();
         assert_eq!(
             message(KmeansParams { clusters: 3, ..default.clone() }),
-            "--clusters: expected at least 1, at most the number of rows, found 3 for 2 rows"
+            "clusters: expected at least 1, at most the number of rows, found 3 for 2 rows"
         );
-        assert!(message(KmeansParams { clusters: 0, ..default.clone() }).starts_with("--clusters"));
+        assert!(message(KmeansParams { clusters: 0, ..default.clone() }).starts_with("clusters"));
         let two = KmeansParams { clusters: 2, ..default };
-        assert!(message(KmeansParams { iterations: 0, ..two.clone() }).starts_with("--iterations"));
-        assert!(message(KmeansParams { restarts: 0, ..two.clone() }).starts_with("--restarts"));
-        assert!(message(KmeansParams { tolerance: f64::NAN, ..two }).starts_with("--tolerance"));
+        assert!(message(KmeansParams { iterations: 0, ..two.clone() }).starts_with("iterations"));
+        assert!(message(KmeansParams { restarts: 0, ..two.clone() }).starts_with("restarts"));
+        assert!(message(KmeansParams { tolerance: f64::NAN, ..two }).starts_with("tolerance"));
     }
 
     proptest! {

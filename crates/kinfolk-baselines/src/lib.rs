@@ -25,7 +25,7 @@
 //!
 //! // What cannot be is refused.
 //! let params = HacParams { cut: Cut::Clusters(1_000_000), ..Default::default() };
-//! assert!(hac(&embeddings, &params, &()).unwrap_err().to_string().starts_with("--clusters"));
+//! assert!(hac(&embeddings, &params, &()).unwrap_err().to_string().starts_with("clusters"));
 //! # Ok(())
 //! # }
 //! ```

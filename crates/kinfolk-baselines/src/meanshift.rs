@@ -83,13 +83,13 @@ pub fn meanshift(
     progress: &dyn Progress,
 ) -> Result<Clusters> {
     if let Some(bandwidth) = params.bandwidth {
-        check::positive("--bandwidth", bandwidth.into())?;
+        check::positive("bandwidth", bandwidth.into())?;
     }
     if !(params.quantile > 0.0 && params.quantile <= 1.0) {
-        return check::refuse("--quantile", "a share above 0, at most 1", params.quantile);
+        return check::refuse("quantile", "a share above 0, at most 1", params.quantile);
     }
-    check::at_least_one("--min-bin", params.min_bin)?;
-    check::at_least_one("--iterations", params.iterations)?;
+    check::at_least_one("min_bin", params.min_bin)?;
+    check::at_least_one("iterations", params.iterations)?;
     let rows = Rows::from(embeddings);
     let bandwidth = params.bandwidth.unwrap_or_else(|| estimate(rows, params.quantile, progress));
     let seeds = match params.seeds {
@@ -98,13 +98,13 @@ pub fn meanshift(
     };
     if seeds.is_empty() {
         let found = format!("{} for cells {bandwidth} wide", params.min_bin);
-        return check::refuse("--min-bin", "at most the rows of the fullest cell", found);
+        return check::refuse("min_bin", "at most the rows of the fullest cell", found);
     }
     let peaks = climb(rows, seeds, bandwidth, params.iterations, progress);
     let centres = thin_out(peaks, rows.dim, bandwidth);
     if centres.is_empty() {
         let expected = "a radius within which there are rows around at least one centre";
-        return check::refuse("--bandwidth", expected, bandwidth);
+        return check::refuse("bandwidth", expected, bandwidth);
     }
     progress.begin("labels", 1);
     let nearest = Centroids::new(centres, rows.dim).nearest(rows, progress);
@@ -339,13 +339,13 @@ mod tests {
         let default = MeanshiftParams::default();
         assert_eq!(
             message(MeanshiftParams { bandwidth: Some(0.0), ..default.clone() }),
-            "--bandwidth: expected a finite number above 0, found 0"
+            "bandwidth: expected a finite number above 0, found 0"
         );
-        assert!(message(MeanshiftParams { quantile: 0.0, ..default.clone() }).starts_with("--quantile"));
-        assert!(message(MeanshiftParams { min_bin: 0, ..default.clone() }).starts_with("--min-bin"));
-        assert!(message(MeanshiftParams { iterations: 0, ..default.clone() }).starts_with("--iterations"));
+        assert!(message(MeanshiftParams { quantile: 0.0, ..default.clone() }).starts_with("quantile"));
+        assert!(message(MeanshiftParams { min_bin: 0, ..default.clone() }).starts_with("min_bin"));
+        assert!(message(MeanshiftParams { iterations: 0, ..default.clone() }).starts_with("iterations"));
         let bins = MeanshiftParams { seeds: Seeds::Bins, min_bin: 3, bandwidth: Some(0.1), ..default };
-        assert!(message(bins).starts_with("--min-bin"));
+        assert!(message(bins).starts_with("min_bin"));
     }
 
     #[test]

@@ -227,13 +227,13 @@ impl Method {
         let known: Vec<&str> = self.parameters().iter().map(|parameter| parameter.0).collect();
         match self.fields().into_iter().find(|field| field.0 == name) {
             Some((name, mut field)) => field.read(value).map_err(|expected| Error::Parameter {
-                name,
+                field: name,
                 expected,
                 found: value.to_owned(),
             }),
             None => {
                 let found = format!("{name} (there are {})", known.join(", "));
-                Err(Error::Parameter { name: "--param", expected: "a parameter of the method", found })
+                Err(Error::Parameter { field: "param", expected: "a parameter of the method", found })
             }
         }
     }
@@ -264,7 +264,7 @@ impl Method {
     ) -> Result<Clusters> {
         if self.needs_graph(embeddings.len()) {
             let graph = graph.ok_or_else(|| Error::Parameter {
-                name: "graph",
+                field: "graph",
                 expected: "nearest neighbours for this method",
                 found: "none".to_owned(),
             })?;
@@ -297,7 +297,7 @@ impl Method {
     }
 
     fn wrong_input(&self, expected: &'static str) -> Error {
-        Error::Parameter { name: "method", expected, found: format!("{self:?}") }
+        Error::Parameter { field: "method", expected, found: format!("{self:?}") }
     }
 }
 

@@ -69,11 +69,11 @@ pub fn minibatch_kmeans(
     progress: &dyn Progress,
 ) -> Result<Clusters> {
     check::clusters(params.clusters, embeddings.len())?;
-    check::at_least_one("--batch", params.batch)?;
-    check::at_least_one("--passes", params.passes)?;
-    check::at_least_one("--patience", params.patience)?;
-    check::at_least_one("--seedings", params.seedings)?;
-    check::not_negative("--reassignment", params.reassignment)?;
+    check::at_least_one("batch", params.batch)?;
+    check::at_least_one("passes", params.passes)?;
+    check::at_least_one("patience", params.patience)?;
+    check::at_least_one("seedings", params.seedings)?;
+    check::not_negative("reassignment", params.reassignment)?;
     let rows = Rows::from(embeddings);
     let centroids = train(rows, params, progress);
     progress.begin("labels", 1);
@@ -228,12 +228,12 @@ mod tests {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
         let two = MinibatchKmeansParams { clusters: 2, ..Default::default() };
         let message = |params| minibatch_kmeans(&rows, &params, &()).unwrap_err().to_string();
-        assert!(message(MinibatchKmeansParams { clusters: 3, ..two.clone() }).starts_with("--clusters"));
-        assert!(message(MinibatchKmeansParams { batch: 0, ..two.clone() }).starts_with("--batch"));
-        assert!(message(MinibatchKmeansParams { passes: 0, ..two.clone() }).starts_with("--passes"));
-        assert!(message(MinibatchKmeansParams { patience: 0, ..two.clone() }).starts_with("--patience"));
-        assert!(message(MinibatchKmeansParams { seedings: 0, ..two.clone() }).starts_with("--seedings"));
-        assert!(message(MinibatchKmeansParams { reassignment: -1.0, ..two }).starts_with("--reassignment"));
+        assert!(message(MinibatchKmeansParams { clusters: 3, ..two.clone() }).starts_with("clusters"));
+        assert!(message(MinibatchKmeansParams { batch: 0, ..two.clone() }).starts_with("batch"));
+        assert!(message(MinibatchKmeansParams { passes: 0, ..two.clone() }).starts_with("passes"));
+        assert!(message(MinibatchKmeansParams { patience: 0, ..two.clone() }).starts_with("patience"));
+        assert!(message(MinibatchKmeansParams { seedings: 0, ..two.clone() }).starts_with("seedings"));
+        assert!(message(MinibatchKmeansParams { reassignment: -1.0, ..two }).starts_with("reassignment"));
     }
 
     proptest! {

@@ -72,7 +72,7 @@ pub fn spectral(graph: &KnnGraph, params: &SpectralParams, progress: &dyn Progre
     if params.clusters > SPECTRAL_UP_TO {
         let expected =
             "at most 2000, each of which takes an eigenvector; infomap and hac_knn find any number";
-        return check::refuse("--clusters", expected, params.clusters);
+        return check::refuse("clusters", expected, params.clusters);
     }
     let matrix = Normalised::of(graph);
     let (n, clusters) = (graph.len(), params.clusters);
@@ -278,7 +278,7 @@ mod tests {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
         for clusters in [0, 3] {
             let message = spectral(&graph, &SpectralParams { clusters, ..Default::default() }, &());
-            assert!(message.unwrap_err().to_string().starts_with("--clusters"));
+            assert!(message.unwrap_err().to_string().starts_with("clusters"));
         }
         let many = KnnGraph::from_parts(SPECTRAL_UP_TO + 1, 0, vec![], vec![], "test").unwrap();
         let params = SpectralParams { clusters: SPECTRAL_UP_TO + 1, ..Default::default() };

@@ -95,7 +95,7 @@ mod tests {
         LgcnModel { network, params }.write(&path).unwrap();
         let message = LgcnModel::read(&path).unwrap_err().to_string();
         let expected =
-            "expected a usable configuration, found --th: expected a probability from 0 to 1, found 3";
+            "expected a usable configuration, found th: expected a probability from 0 to 1, found 3";
         assert!(message.ends_with(expected), "{message}");
     }
 }

@@ -127,6 +127,6 @@ mod tests {
         let said = message(LtcModel { gcn_s: testing::network(2, 6, &[4], 2), ..model() });
         assert!(said.ends_with("expected GCN-S for rows of 5, as GCN-D, found for rows of 6"), "{said}");
         let said = message(LtcModel { params: LtcParams { least: 2.0, ..model().params }, ..model() });
-        assert!(said.ends_with("--least: expected an IoU from 0 to 1, found 2"), "{said}");
+        assert!(said.ends_with("least: expected an IoU from 0 to 1, found 2"), "{said}");
     }
 }

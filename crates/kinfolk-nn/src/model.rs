@@ -66,24 +66,24 @@ impl Default for ModelConfig {
 impl ModelConfig {
     /// Refuses what is out of range.
     pub fn check(&self) -> Result<()> {
-        let wrong = |name, expected, found: String| Err(Error::Parameter { name, expected, found });
-        for (name, value) in [("-k", self.k), ("--k-rebuild", self.k_rebuild), ("-m", self.m)] {
+        let wrong = |name, expected, found: String| Err(Error::Parameter { field: name, expected, found });
+        for (name, value) in [("k", self.k), ("k_rebuild", self.k_rebuild), ("m", self.m)] {
             if value == 0 {
                 return wrong(name, "at least 1", "0".to_owned());
             }
         }
         for tau in [self.tau, self.tau_v] {
             if !(-1.0..=1.0).contains(&tau) {
-                return wrong("--tau", "a similarity from -1 to 1", tau.to_string());
+                return wrong("tau", "a similarity from -1 to 1", tau.to_string());
             }
         }
-        for (name, share) in [("--rho", self.rho), ("--density", self.density)] {
+        for (name, share) in [("rho", self.rho), ("density", self.density)] {
             if !(0.0..=1.0).contains(&share) {
                 return wrong(name, "a share from 0 to 1", share.to_string());
             }
         }
         if !(self.radius > 0.0 && self.radius <= 2.0) {
-            return wrong("--radius", "above 0, at most 2", self.radius.to_string());
+            return wrong("radius", "above 0, at most 2", self.radius.to_string());
         }
         Ok(())
     }

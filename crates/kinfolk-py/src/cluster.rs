@@ -84,7 +84,7 @@ impl Way {
     }
 
     fn wrong<T>(&self, name: &'static str, expected: &'static str) -> kinfolk::Result<T> {
-        Err(Error::Parameter { name, expected, found: self.method.clone() })
+        Err(Error::Parameter { field: name, expected, found: self.method.clone() })
     }
 
     fn knn(&self) -> KnnParams {

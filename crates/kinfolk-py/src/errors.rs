@@ -18,11 +18,6 @@ pub fn raise(error: Error) -> PyErr {
             Some(number) => PyOSError::new_err((number, source.to_string(), path)),
             None => PyOSError::new_err(format!("{}: {source}", path.display())),
         },
-        // Parameters are spelled as the command spells them.
-        Error::Parameter { name, expected, found } => {
-            let name = name.trim_start_matches('-').replace('-', "_");
-            PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
-        }
         zero @ Error::ZeroRow { .. } => ZeroRow::new_err(zero.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }

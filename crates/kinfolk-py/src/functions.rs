@@ -82,7 +82,7 @@ pub fn baseline<'py>(
         let found = match (x, graph) {
             (None, Some(graph)) => baseline.run_on(&graph, progress),
             (None, None) => Err(Error::Parameter {
-                name: "X",
+                field: "X",
                 expected: "embeddings or a graph",
                 found: "neither".to_owned(),
             }),

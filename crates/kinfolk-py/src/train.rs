@@ -53,7 +53,7 @@ pub fn train<'py>(
                 train_ltc(&embeddings, &y, &graph, &params, progress)?.model.to_bytes()
             }
             other => Err(Error::Parameter {
-                name: "method",
+                field: "method",
                 expected: "one that learns (kin, gcn-v, gcn-ve, lgcn or ltc)",
                 found: other.to_owned(),
             }),

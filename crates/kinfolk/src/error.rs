@@ -107,15 +107,18 @@ pub enum Error {
         found: usize,
     },
     /// A parameter is outside what it can be.
-    #[error("{name}: expected {expected}, found {found}")]
+    #[error("{field}: expected {expected}, found {found}")]
     Parameter {
-        /// The parameter, as the command spells it.
-        name: &'static str,
+        /// The name of the field. The command translates it to an option, the Python package to an argument.
+        field: &'static str,
         /// Its range.
         expected: &'static str,
         /// The value given.
         found: String,
     },
+    /// The caller asked for the work to end; see [`Progress::cancelled`](crate::Progress::cancelled).
+    #[error("cancelled")]
+    Cancelled,
 }
 
 impl Error {

@@ -110,7 +110,7 @@ pub fn cluster(
         && !(-1.0..=1.0).contains(&tau)
     {
         return Err(Error::Parameter {
-            name: "--tau",
+            field: "tau",
             expected: "a similarity from -1 to 1",
             found: tau.to_string(),
         });

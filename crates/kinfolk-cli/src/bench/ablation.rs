@@ -372,8 +372,8 @@ fn divide(labels: &[i64]) -> Result<(Vec<u32>, Vec<u32>), Failure> {
     identities.dedup();
     if identities.len() < 2 {
         let found = identities.len().to_string();
-        let (name, expected) = ("--train", "at least 2 identities, one of them to be held out");
-        return Err(Error::Parameter { name, expected, found }.into());
+        let (name, expected) = ("train", "at least 2 identities, one of them to be held out");
+        return Err(Error::Parameter { field: name, expected, found }.into());
     }
     let held_out = |&row: &u32| {
         identities.binary_search(&labels[row as usize]).is_ok_and(|at| at.is_multiple_of(HELD_OUT))

@@ -302,9 +302,7 @@ impl Contest {
         let limit = Duration::from_secs_f64(self.limit);
         match within(limit, |progress| self.labels(setting, part, progress)) {
             None => Ok(Outcome::Stopped),
-            Some((Err(Error::Parameter { name, expected, found }), _)) => {
-                Ok(Outcome::Refused(Error::Parameter { name, expected, found }.to_string()))
-            }
+            Some((Err(error @ Error::Parameter { .. }), _)) => Ok(Outcome::Refused(error.to_string())),
             Some((labels, seconds)) => {
                 let searching = match setting {
                     Setting::Baseline { method, .. } if !method.needs_graph(part.labels.len()) => 0.0,
@@ -526,7 +524,7 @@ impl Contest {
 
 fn not_fitted() -> Error {
     let (expected, found) = ("networks that were fitted", "none".to_owned());
-    Error::Parameter { name: "--methods", expected, found }
+    Error::Parameter { field: "methods", expected, found }
 }
 
 /// A table and what goes with it.

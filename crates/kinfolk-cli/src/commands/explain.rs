@@ -125,7 +125,7 @@ impl Album {
         match row < self.lines.len() {
             true => Ok(row),
             false => Err(Error::Parameter {
-                name: "ROW",
+                field: "ROW",
                 expected: "a row of the embeddings, from 0",
                 found: format!("{row} of {} rows", self.lines.len()),
             }),

@@ -42,7 +42,7 @@ impl LgcnParams {
         self.shape.check()?;
         if !(0.0..=1.0).contains(&self.th) {
             let expected = "a probability from 0 to 1";
-            return Err(Error::Parameter { name: "--th", expected, found: self.th.to_string() });
+            return Err(Error::Parameter { field: "th", expected, found: self.th.to_string() });
         }
         self.limit.check()
     }

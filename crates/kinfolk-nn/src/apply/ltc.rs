@@ -44,13 +44,13 @@ impl LtcParams {
     /// Refuses what cannot be.
     pub fn check(&self) -> Result<()> {
         self.proposals.check()?;
-        let wrong = |name, expected, found: String| Err(Error::Parameter { name, expected, found });
+        let wrong = |name, expected, found: String| Err(Error::Parameter { field: name, expected, found });
         if !(0.0..=1.0).contains(&self.least) {
-            return wrong("--least", "an IoU from 0 to 1", self.least.to_string());
+            return wrong("least", "an IoU from 0 to 1", self.least.to_string());
         }
         match self.segment {
             Some([from, to]) if !(0.0 <= from && from <= to && to <= 1.0) => {
-                wrong("--segment", "IoUs from 0 to 1, the smaller first", format!("{from} to {to}"))
+                wrong("segment", "IoUs from 0 to 1, the smaller first", format!("{from} to {to}"))
             }
             _ => Ok(()),
         }

@@ -172,7 +172,7 @@ fn fit(graph: &KnnGraph, n: usize, k: usize) -> Result<Cow<'_, KnnGraph>> {
         return length("vertices (one per embedding)", n, graph.len());
     }
     match graph.k() {
-        found if found + 1 < k => length("neighbours, as the model wants (-k sets another number)", k, found),
+        found if found + 1 < k => length("neighbours, as the model expects", k, found),
         found if found > k => Ok(Cow::Owned(graph.nearest(k)?)),
         _ => Ok(Cow::Borrowed(graph)),
     }

@@ -29,9 +29,9 @@ impl Default for PivotShape {
 impl PivotShape {
     /// Refuses what cannot be.
     pub fn check(&self) -> Result<()> {
-        for (name, value) in [("--k1", self.k1), ("--active", self.active)] {
+        for (name, value) in [("k1", self.k1), ("active", self.active)] {
             if value == 0 {
-                return Err(Error::Parameter { name, expected: "at least 1", found: "0".to_owned() });
+                return Err(Error::Parameter { field: name, expected: "at least 1", found: "0".to_owned() });
             }
         }
         Ok(())

@@ -53,20 +53,20 @@ impl Default for ProposalParams {
 impl ProposalParams {
     /// Refuses what cannot be.
     pub fn check(&self) -> Result<()> {
-        let wrong = |name, expected, found: String| Err(Error::Parameter { name, expected, found });
+        let wrong = |name, expected, found: String| Err(Error::Parameter { field: name, expected, found });
         if self.settings.is_empty() {
-            return wrong("--settings", "at least 1", "0".to_owned());
+            return wrong("settings", "at least 1", "0".to_owned());
         }
         for setting in &self.settings {
             if setting.k == 0 {
-                return wrong("-k", "at least 1", "0".to_owned());
+                return wrong("k", "at least 1", "0".to_owned());
             }
             if !(-1.0..=1.0).contains(&setting.th) {
-                return wrong("--th", "a similarity from -1 to 1", setting.th.to_string());
+                return wrong("th", "a similarity from -1 to 1", setting.th.to_string());
             }
         }
         if self.min_size < 2 {
-            return wrong("--min-size", "at least 2", self.min_size.to_string());
+            return wrong("min_size", "at least 2", self.min_size.to_string());
         }
         self.limit.check()
     }

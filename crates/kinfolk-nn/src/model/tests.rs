@@ -78,7 +78,7 @@ fn what_is_missing_or_wrong_is_named() {
     );
     assert_eq!(
         message(&edited(r#"\"rho\":0.25"#, r#"\"rho\":9.25"#)),
-        "m: expected a usable configuration, found --rho: expected a share from 0 to 1, found 9.25"
+        "m: expected a usable configuration, found rho: expected a share from 0 to 1, found 9.25"
     );
     assert_eq!(message(&edited(r#"\"m\":3"#, r#"\"n\":3"#)), "m (metadata, m): expected a count, found null");
     let foreign = safetensors::serialize(Vec::<(String, TensorView)>::new(), None).unwrap();

@@ -147,7 +147,7 @@ pub(super) fn fit(
         if !training_loss.is_finite() {
             let found = params.learning_rate.to_string();
             let expected = "a rate at which training does not diverge (try a tenth)";
-            return Err(Error::Parameter { name: "--learning-rate", expected, found });
+            return Err(Error::Parameter { field: "learning_rate", expected, found });
         }
         let validation_loss = (!division.validation.is_empty()).then(|| {
             let mut mean = Mean::default();

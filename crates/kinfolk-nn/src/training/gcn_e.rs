@@ -56,10 +56,10 @@ impl Default for GcnEParams {
 impl GcnEParams {
     /// Refuses what cannot be.
     pub fn validate(&self) -> Result<()> {
-        within("--rho", self.rho, "above 0, at most 1", |v| v > 0.0 && v <= 1.0)?;
-        at_least_one("--layers", self.convolutions.len())?;
+        within("rho", self.rho, "above 0, at most 1", |v| v > 0.0 && v <= 1.0)?;
+        at_least_one("layers", self.convolutions.len())?;
         for &width in self.convolutions.iter().chain([&self.hidden]) {
-            at_least_one("--width", width)?;
+            at_least_one("width", width)?;
         }
         self.fit.validate()
     }

@@ -70,11 +70,11 @@ impl Default for GcnVParams {
 impl GcnVParams {
     /// Refuses what cannot be.
     pub fn validate(&self) -> Result<()> {
-        at_least_one("--layers", self.convolutions.len())?;
+        at_least_one("layers", self.convolutions.len())?;
         for &width in self.convolutions.iter().chain([&self.hidden]) {
-            at_least_one("--width", width)?;
+            at_least_one("width", width)?;
         }
-        at_least_one("--sampled", self.sampled)?;
+        at_least_one("sampled", self.sampled)?;
         self.fit.validate()
     }
 }

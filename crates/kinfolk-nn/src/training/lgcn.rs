@@ -66,9 +66,9 @@ impl LgcnTraining {
     /// Refuses what cannot be.
     pub fn validate(&self) -> Result<()> {
         self.shape.check()?;
-        at_least_one("--layers", self.convolutions.len())?;
+        at_least_one("layers", self.convolutions.len())?;
         for &width in self.convolutions.iter().chain([&self.hidden]) {
-            at_least_one("--width", width)?;
+            at_least_one("width", width)?;
         }
         self.fit.validate()
     }
@@ -317,14 +317,14 @@ mod tests {
         let fit = FitParams { validation: 0.0, ..quick().fit };
         assert_eq!(
             message(LgcnTraining { fit, ..quick() }),
-            "--validation: expected a share of the identities that is at least one of them, found 0"
+            "validation: expected a share of the identities that is at least one of them, found 0"
         );
         assert_eq!(
             message(LgcnTraining { convolutions: vec![], ..quick() }),
-            "--layers: expected at least 1, found 0"
+            "layers: expected at least 1, found 0"
         );
         let shape = PivotShape { k1: 0, ..quick().shape };
-        assert_eq!(message(LgcnTraining { shape, ..quick() }), "--k1: expected at least 1, found 0");
+        assert_eq!(message(LgcnTraining { shape, ..quick() }), "k1: expected at least 1, found 0");
         let error = train_lgcn(&rows, &labels[1..], &graph, &quick(), &()).unwrap_err().to_string();
         assert!(error.starts_with("labels: expected "), "{error}");
     }

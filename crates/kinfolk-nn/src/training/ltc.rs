@@ -72,9 +72,9 @@ impl Default for LtcTraining {
 impl LtcTraining {
     /// Refuses what cannot be.
     pub fn validate(&self) -> Result<()> {
-        at_least_one("--layers", self.convolutions.len())?;
+        at_least_one("layers", self.convolutions.len())?;
         for &width in self.convolutions.iter().chain([&self.hidden]) {
-            at_least_one("--width", width)?;
+            at_least_one("width", width)?;
         }
         self.fit.validate()?;
         self.segment_fit().validate()
@@ -486,9 +486,9 @@ mod tests {
         let fit = FitParams { validation: 0.0, ..quick().fit };
         assert_eq!(
             message(LtcTraining { fit, ..quick() }),
-            "--validation: expected a share of the identities that is at least one of them, found 0"
+            "validation: expected a share of the identities that is at least one of them, found 0"
         );
-        assert_eq!(message(LtcTraining { hidden: 0, ..quick() }), "--width: expected at least 1, found 0");
+        assert_eq!(message(LtcTraining { hidden: 0, ..quick() }), "width: expected at least 1, found 0");
         let apart = kinfolk::Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
         let two = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.0; 2], "test").unwrap();
         let error = train_ltc(&apart, &[0, 1], &two, &quick(), &()).unwrap_err().to_string();

@@ -59,16 +59,16 @@ impl FitParams {
     /// Refuses what cannot be.
     pub fn validate(&self) -> Result<()> {
         let share = "at least 0, below 1";
-        at_least_one("--epochs", self.epochs)?;
-        at_least_one("--batch", self.batch)?;
-        at_least_one("--examples", self.examples)?;
-        within("--learning-rate", self.learning_rate, "above 0", |v| v > 0.0 && v.is_finite())?;
-        within("--momentum", self.momentum, share, |v| (0.0..1.0).contains(&v))?;
-        within("--weight-decay", self.weight_decay, "at least 0", |v| v >= 0.0 && v.is_finite())?;
-        within("--dropout", self.dropout, share, |v| (0.0..1.0).contains(&v))?;
-        within("--validation", self.validation, share, |v| (0.0..1.0).contains(&v))?;
+        at_least_one("epochs", self.epochs)?;
+        at_least_one("batch", self.batch)?;
+        at_least_one("examples", self.examples)?;
+        within("learning_rate", self.learning_rate, "above 0", |v| v > 0.0 && v.is_finite())?;
+        within("momentum", self.momentum, share, |v| (0.0..1.0).contains(&v))?;
+        within("weight_decay", self.weight_decay, "at least 0", |v| v >= 0.0 && v.is_finite())?;
+        within("dropout", self.dropout, share, |v| (0.0..1.0).contains(&v))?;
+        within("validation", self.validation, share, |v| (0.0..1.0).contains(&v))?;
         for &at in &self.decay_at {
-            within("--decay-at", at, "0 to 1", |v| (0.0..=1.0).contains(&v))?;
+            within("decay_at", at, "0 to 1", |v| (0.0..=1.0).contains(&v))?;
         }
         Ok(())
     }
@@ -82,7 +82,7 @@ impl FitParams {
 
 pub(super) fn at_least_one(name: &'static str, value: usize) -> Result<()> {
     match value {
-        0 => Err(Error::Parameter { name, expected: "at least 1", found: "0".to_owned() }),
+        0 => Err(Error::Parameter { field: name, expected: "at least 1", found: "0".to_owned() }),
         _ => Ok(()),
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn within(
 ) -> Result<()> {
     match ok(value) {
         true => Ok(()),
-        false => Err(Error::Parameter { name, expected, found: value.to_string() }),
+        false => Err(Error::Parameter { field: name, expected, found: value.to_string() }),
     }
 }
 
@@ -114,7 +114,7 @@ pub(super) fn held_out(division: Division, params: &FitParams) -> Result<Divisio
         return Ok(division);
     }
     Err(Error::Parameter {
-        name: "--validation",
+        field: "validation",
         expected: "a share of the identities that is at least one of them",
         found: params.validation.to_string(),
     })

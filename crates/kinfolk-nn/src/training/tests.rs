@@ -323,12 +323,12 @@ fn wrong_input_is_refused_by_name() {
     let n = labels.len();
     let expected = format!("labels: expected {n} labels (one per embedding), found {}", n - 1);
     assert_eq!(message(&labels[1..], |_| ()), expected);
-    assert_eq!(message(&labels, |p| p.fit.epochs = 0), "--epochs: expected at least 1, found 0");
-    assert_eq!(message(&labels, |p| p.convolutions.clear()), "--layers: expected at least 1, found 0");
-    let expected = "--dropout: expected at least 0, below 1, found 1";
+    assert_eq!(message(&labels, |p| p.fit.epochs = 0), "epochs: expected at least 1, found 0");
+    assert_eq!(message(&labels, |p| p.convolutions.clear()), "layers: expected at least 1, found 0");
+    let expected = "dropout: expected at least 0, below 1, found 1";
     assert_eq!(message(&labels, |p| p.fit.dropout = 1.0), expected);
     let message = message(&labels, |p| p.fit.learning_rate = 1e6);
-    assert!(message.starts_with("--learning-rate: expected a rate at which training does not diverge"));
+    assert!(message.starts_with("learning_rate: expected a rate at which training does not diverge"));
 }
 
 #[test]

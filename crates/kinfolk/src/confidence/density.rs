@@ -43,7 +43,7 @@ pub fn u_weight(graph: &KnnGraph, r: f32) -> Result<Vec<f32>> {
 fn within_radius(graph: &KnnGraph, r: f32, weight: impl Fn(f32) -> f64 + Sync) -> Result<Vec<f32>> {
     if !(r > 0.0 && r <= 2.0) {
         return Err(Error::Parameter {
-            name: "radius",
+            field: "radius",
             expected: "above 0, at most 2",
             found: r.to_string(),
         });

@@ -23,7 +23,7 @@ pub fn average_ranks(confidences: &[(&[f32], f32)]) -> Result<Vec<f32>> {
     if confidences.iter().any(|(_, weight)| !(*weight >= 0.0 && weight.is_finite())) || total <= 0.0 {
         let found: Vec<String> = confidences.iter().map(|(_, weight)| weight.to_string()).collect();
         let expected = "weights of confidences that are not negative, one of them above 0";
-        return Err(Error::Parameter { name: "weights", expected, found: found.join(", ") });
+        return Err(Error::Parameter { field: "weights", expected, found: found.join(", ") });
     }
     let n = confidences[0].0.len();
     let mut mean = vec![0.0f32; n];

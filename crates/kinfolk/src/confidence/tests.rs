@@ -88,7 +88,7 @@ fn the_default_radius_takes_positive_similarities() {
 fn radii_that_are_none_are_refused() {
     let graph = large_graph(5, 2);
     for r in [0.0, -1.0, 2.5, f32::NAN] {
-        assert!(matches!(u_num(&graph, r), Err(Error::Parameter { name: "radius", .. })), "{r}");
+        assert!(matches!(u_num(&graph, r), Err(Error::Parameter { field: "radius", .. })), "{r}");
     }
 }
 

@@ -38,7 +38,7 @@ impl Links {
         for (at, (&parent, &similarity)) in parents.iter().zip(&similarities).enumerate() {
             if parent != Self::NONE && parent as usize >= n {
                 return Err(Error::Parameter {
-                    name: "parents",
+                    field: "parents",
                     expected: "ids of vertices",
                     found: format!("{parent} for vertex {} of {n}", at / m),
                 });

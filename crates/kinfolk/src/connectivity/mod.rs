@@ -72,7 +72,7 @@ pub fn candidates<'a>(
 /// ```
 pub fn nearest_candidates(graph: &KnnGraph, confidence: &[f32], m: usize) -> Result<Links> {
     if m == 0 {
-        return Err(Error::Parameter { name: "m", expected: "1 or more", found: m.to_string() });
+        return Err(Error::Parameter { field: "m", expected: "1 or more", found: m.to_string() });
     }
     check_confidence(graph.len(), confidence)?;
     // No vertex has more candidates than neighbours, so a huge m need not cost memory.

@@ -48,7 +48,7 @@ impl Adjacency {
     /// sum to zero, and such a row cannot be normalised.
     pub fn from_knn(graph: &KnnGraph, th_sim: f32) -> Result<Self> {
         if !(0.0..=1.0).contains(&th_sim) {
-            return Err(Error::Parameter { name: "th_sim", expected: "0 to 1", found: th_sim.to_string() });
+            return Err(Error::Parameter { field: "th_sim", expected: "0 to 1", found: th_sim.to_string() });
         }
         let n = graph.len();
         let incoming = Incoming::of(graph, th_sim);

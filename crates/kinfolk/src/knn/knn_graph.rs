@@ -52,7 +52,7 @@ impl KnnGraph {
         if k == 0 || k > self.k {
             let found = format!("{k} of {} neighbours", self.k);
             return Err(Error::Parameter {
-                name: "-k",
+                field: "k",
                 expected: "at least 1, at most what the graph has",
                 found,
             });

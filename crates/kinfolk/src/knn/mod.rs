@@ -96,23 +96,23 @@ pub fn knn_graph(
 ) -> Result<(KnnGraph, KnnReport)> {
     let n = rows.len();
     if params.k == 0 {
-        return Err(Error::Parameter { name: "-k", expected: "at least 1", found: "0".into() });
+        return Err(Error::Parameter { field: "k", expected: "at least 1", found: "0".into() });
     }
     if let Search::Recall(r) = params.search
         && !(r > 0.0 && r <= 1.0)
     {
         let expected = "a number above 0, at most 1";
-        return Err(Error::Parameter { name: "--recall", expected, found: r.to_string() });
+        return Err(Error::Parameter { field: "recall", expected, found: r.to_string() });
     }
     if rows.dim() > MOST_COLUMNS {
         let expected = "at most 65536 columns, whose int8 products fit 32 bits";
-        return Err(Error::Parameter { name: "features", expected, found: rows.dim().to_string() });
+        return Err(Error::Parameter { field: "features", expected, found: rows.dim().to_string() });
     }
     let k = params.k.min(n.saturating_sub(1));
     let kernel = params.kernel;
     if !Kernel::available().contains(&kernel) {
         let expected = "a kernel that this machine has";
-        return Err(Error::Parameter { name: "kernel", expected, found: kernel.name().to_owned() });
+        return Err(Error::Parameter { field: "kernel", expected, found: kernel.name().to_owned() });
     }
     let recall = match params.search {
         Search::Auto if n > Search::EXACT_UP_TO => Search::AUTO_RECALL,

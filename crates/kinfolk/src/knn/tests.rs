@@ -260,13 +260,13 @@ fn k_is_at_most_the_others() {
 fn impossible_parameters_are_refused() {
     let rows = clustered(2, 2, 4, 0.5, 6);
     let refused = |params| knn_graph(&rows, &params, &()).unwrap_err().to_string();
-    assert_eq!(refused(KnnParams { k: 0, ..Default::default() }), "-k: expected at least 1, found 0");
+    assert_eq!(refused(KnnParams { k: 0, ..Default::default() }), "k: expected at least 1, found 0");
     let wide = rows_of(vec![1.0; 2 * 65_537], 65_537);
     let message = knn_graph(&wide, &KnnParams::default(), &()).unwrap_err().to_string();
     assert!(message.starts_with("features: expected at most 65536 columns"), "{message}");
     let search = Search::Recall(1.5);
     assert!(
         refused(KnnParams { search, ..Default::default() })
-            .starts_with("--recall: expected a number above 0")
+            .starts_with("recall: expected a number above 0")
     );
 }

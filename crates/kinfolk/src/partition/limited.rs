@@ -33,14 +33,14 @@ impl Default for SizeLimit {
 impl SizeLimit {
     /// Refuses what cannot be.
     pub fn check(&self) -> Result<()> {
-        for (name, value) in [("--max-size", self.max_size), ("--rounds", self.rounds)] {
+        for (name, value) in [("max_size", self.max_size), ("rounds", self.rounds)] {
             if value == 0 {
-                return Err(Error::Parameter { name, expected: "at least 1", found: "0".to_owned() });
+                return Err(Error::Parameter { field: name, expected: "at least 1", found: "0".to_owned() });
             }
         }
         if !(self.step > 0.0 && self.step <= 1.0) {
             let expected = "a share above 0, at most 1";
-            return Err(Error::Parameter { name: "--step", expected, found: self.step.to_string() });
+            return Err(Error::Parameter { field: "step", expected, found: self.step.to_string() });
         }
         Ok(())
     }

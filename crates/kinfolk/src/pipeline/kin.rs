@@ -42,7 +42,7 @@ impl Prefer {
     fn check(self) -> Result<()> {
         match self {
             Prefer::Probability(p) if !(0.0..=1.0).contains(&p) => Err(Error::Parameter {
-                name: "--prefer",
+                field: "prefer",
                 expected: "a probability from 0 to 1",
                 found: p.to_string(),
             }),
@@ -137,7 +137,7 @@ pub fn kin(
     let whitened = match &params.whitening {
         Some(_) if graph.is_some() => {
             let expected = "none with this model, which looks for neighbours among whitened embeddings";
-            return Err(Error::Parameter { name: "--graph", expected, found: "one".to_owned() });
+            return Err(Error::Parameter { field: "graph", expected, found: "one".to_owned() });
         }
         Some(whitening) => Some(timed("whitening", &mut timings, || whitening.apply(embeddings))?),
         None => None,

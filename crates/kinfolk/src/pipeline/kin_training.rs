@@ -87,7 +87,7 @@ pub fn train_kin(
     let folds = &folds[..folds.len().min((JUDGED / labels.len().max(1)).clamp(1, FOLDS))];
     if folds.is_empty() {
         return Err(Error::Parameter {
-            name: "--validation",
+            field: "validation",
             expected: "a share below 1 that holds out some identities and leaves some",
             found: params.validation.to_string(),
         });
@@ -313,7 +313,7 @@ mod tests {
         let whitening = Whitening::fit(&embeddings, &labels, |_| true, 0.5);
         let params = KinParams { whitening, ..KinParams::default() };
         let message = crate::kin(&embeddings, Some(&graph), &params, &()).unwrap_err().to_string();
-        assert!(message.contains("--graph") && message.contains("whitened"), "{message}");
+        assert!(message.contains("graph") && message.contains("whitened"), "{message}");
     }
 
     #[test]

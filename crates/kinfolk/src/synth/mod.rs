@@ -124,7 +124,7 @@ impl Synth {
     pub fn part(&self, range: Range<usize>) -> Result<Part<'_>> {
         if range.start > range.end || range.end > self.sizes.len() {
             return Err(Error::Parameter {
-                name: "part",
+                field: "part",
                 expected: "a range of the identities",
                 found: format!("{range:?} of {}", self.sizes.len()),
             });
@@ -138,7 +138,7 @@ impl Synth {
         let count = (train * self.sizes.len() as f64).round();
         if !(count >= 1.0 && count < self.sizes.len() as f64) {
             return Err(Error::Parameter {
-                name: "split",
+                field: "split",
                 expected: "a share between 0 and 1 that leaves each part an identity",
                 found: format!("{train} of {} identities", self.sizes.len()),
             });

@@ -93,7 +93,7 @@ impl SynthParams {
     pub fn validate(&self) -> Result<()> {
         let check = |name, ok: bool, expected, found: String| match ok {
             true => Ok(()),
-            false => Err(Error::Parameter { name, expected, found }),
+            false => Err(Error::Parameter { field: name, expected, found }),
         };
         let count = |name, value: usize, most: usize, expected| {
             check(name, (1..=most).contains(&value), expected, value.to_string())

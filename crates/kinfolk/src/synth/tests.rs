@@ -199,14 +199,14 @@ fn every_bad_parameter_is_named() {
     ];
     for (expected, params) in cases {
         match Synth::new(params) {
-            Err(Error::Parameter { name, .. }) => assert_eq!(name, expected),
+            Err(Error::Parameter { field: name, .. }) => assert_eq!(name, expected),
             Err(other) => panic!("{expected}: {other}"),
             Ok(_) => panic!("{expected} was accepted"),
         }
     }
     let synth = Synth::new(small()).unwrap();
     for share in [0.0, 1.0, -1.0, 2.0, f64::NAN, 0.001] {
-        assert!(matches!(synth.split(share), Err(Error::Parameter { name: "split", .. })), "{share}");
+        assert!(matches!(synth.split(share), Err(Error::Parameter { field: "split", .. })), "{share}");
     }
 }
 

@@ -155,7 +155,7 @@ fn a_given_graph_is_cut_to_what_the_model_wants() {
     assert_eq!((given.clustering.k, given.rebuilt.map(|(k, _)| k)), (12, Some(15)));
     let few = graph.nearest(5).unwrap();
     let message = cluster(&features, Some(&few), &model, &params, &()).unwrap_err().to_string();
-    let expected = "graph: expected 12 neighbours, as the model wants (-k sets another number), found 5";
+    let expected = "graph: expected 12 neighbours, as the model expects, found 5";
     assert_eq!(message, expected);
 }
 
@@ -185,7 +185,7 @@ fn what_does_not_fit_is_refused() {
         "model: expected GCN-E for rows of 6, the columns of the features, which are not rebuilt, found for rows of 9"
     );
     params.config.rho = 1.5;
-    assert_eq!(message(&features, &params), "--rho: expected a share from 0 to 1, found 1.5");
+    assert_eq!(message(&features, &params), "rho: expected a share from 0 to 1, found 1.5");
 }
 
 #[test]

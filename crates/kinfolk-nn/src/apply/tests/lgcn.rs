@@ -179,18 +179,18 @@ fn what_lgcn_cannot_do_is_refused() {
     let usual = LgcnParams::default();
     assert_eq!(message(usual.clone()), "L-GCN: expected 6 columns of features, found 5");
     let shape = PivotShape { k1: 0, ..usual.shape };
-    assert_eq!(message(LgcnParams { shape, ..usual.clone() }), "--k1: expected at least 1, found 0");
+    assert_eq!(message(LgcnParams { shape, ..usual.clone() }), "k1: expected at least 1, found 0");
     let shape = PivotShape { active: 0, ..usual.shape };
-    assert_eq!(message(LgcnParams { shape, ..usual.clone() }), "--active: expected at least 1, found 0");
+    assert_eq!(message(LgcnParams { shape, ..usual.clone() }), "active: expected at least 1, found 0");
     assert_eq!(
         message(LgcnParams { th: 2.0, ..usual.clone() }),
-        "--th: expected a probability from 0 to 1, found 2"
+        "th: expected a probability from 0 to 1, found 2"
     );
     let limit = SizeLimit { max_size: 0, ..usual.limit.clone() };
-    assert_eq!(message(LgcnParams { limit, ..usual.clone() }), "--max-size: expected at least 1, found 0");
+    assert_eq!(message(LgcnParams { limit, ..usual.clone() }), "max_size: expected at least 1, found 0");
     let limit = SizeLimit { step: 0.0, ..usual.limit.clone() };
     assert_eq!(
         message(LgcnParams { limit, ..usual }),
-        "--step: expected a share above 0, at most 1, found 0"
+        "step: expected a share above 0, at most 1, found 0"
     );
 }

@@ -78,7 +78,7 @@ impl WeightedGraph {
         let ascending = offsets.first() == Some(&0) && offsets.is_sorted();
         if !ascending || offsets.last() != Some(&targets.len()) || offsets.len() - 1 > u32::MAX as usize {
             return Err(Error::Parameter {
-                name: "offsets",
+                field: "offsets",
                 expected: "ascending numbers from 0 to the number of edges, one more than vertices",
                 found: format!("{} offsets that end with {:?}", offsets.len(), offsets.last()),
             });
