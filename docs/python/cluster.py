@@ -5,7 +5,7 @@ import numpy as np
 
 from kinfolk import Kinfolk, metrics, synth
 
-# A made-up set, as hard to tell apart as faces, in no order. Yours: X = np.load("faces.npy").
+# A synthetic set, as hard to separate as faces, in no order. Yours: X = np.load("faces.npy").
 X, truth = synth(identities=40, seed=2)
 shuffled = np.random.default_rng(0).permutation(len(X))
 X, truth = X[shuffled], truth[shuffled]

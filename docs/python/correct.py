@@ -16,9 +16,9 @@ print(explain(found, first["row"], first["other"], X=X))
 
 
 def clusters(parent, joined):
-    """Rows that hang together by their ties and by what a person joined."""
-    tied = np.flatnonzero(parent >= 0)
-    ends = np.vstack([np.column_stack([tied, parent[tied]]), np.array(joined, dtype=int).reshape(-1, 2)])
+    """Rows that are connected by their edges and by what a person joined."""
+    linked = np.flatnonzero(parent >= 0)
+    ends = np.vstack([np.column_stack([linked, parent[linked]]), np.array(joined, dtype=int).reshape(-1, 2)])
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(parent), len(parent)))
     return connected_components(graph, directed=False)[1]
 
@@ -32,7 +32,7 @@ parent, joined = found.parent_.copy(), []
 scores = [metrics.evaluate(truth, clusters(parent, joined))]
 for decision in found.doubts_[:200]:
     row, other = decision["row"], decision["other"]
-    # What the decision is about: a cluster without its tie, or two clusters.
+    # What the decision is about: a cluster without this edge, or two clusters.
     before = parent[row]
     if decision["together"]:
         parent[row] = -1

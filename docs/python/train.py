@@ -1,4 +1,4 @@
-"""Train and apply: labels of some identities teach how to cluster others. Makes train.svg."""
+"""Train and apply: labels of some identities improve the clusters of others. Makes train.svg."""
 
 import matplotlib.pyplot as plt
 

@@ -1,11 +1,15 @@
-//! Model files.
+//! A model file, of whichever method it says it is.
+
 #![no_main]
 
-use kinfolk_nn::Model;
+use kinfolk_nn::{GcnModel, Lgcn, Ltc, ModelFile, read_kin_model};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(model) = Model::parse(bytes, "fuzz") {
-        model.check("fuzz").unwrap();
+    if let Ok(file) = ModelFile::parse(bytes, "fuzz") {
+        let _ = GcnModel::from_file(file.clone());
+        let _ = read_kin_model(file.clone());
+        let _ = Lgcn::from_file(file.clone());
+        let _ = Ltc::from_file(file);
     }
 });

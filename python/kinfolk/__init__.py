@@ -8,10 +8,10 @@ True
 
 What is here:
 
-- :class:`Kinfolk`, a clusterer with the manners of scikit-learn: ``fit``, ``predict``, ``save``, ``load``;
-- :func:`cluster`, :func:`knn_graph`, :func:`explain`, :func:`synth`;
+- :class:`Kinfolk`, a clusterer with the interface of scikit-learn: ``fit``, ``predict``, ``save``, ``load``;
+- :func:`cluster`, :func:`knn_graph`, :func:`explain`, :func:`methods`, :func:`synth`;
 - :mod:`kinfolk.metrics`: ``pairwise``, ``bcubed``, ``nmi``;
-- :mod:`kinfolk.baselines`: the well-known methods, a function each.
+- :mod:`kinfolk.baselines`: well-known methods, a function each.
 
 Similarity is the cosine: rows are normalised. The same input, parameters and seed give the same labels on any number of
 threads.
@@ -25,7 +25,7 @@ from ._kinfolk import __version__
 if TYPE_CHECKING:
     from . import baselines, metrics
     from ._estimator import Kinfolk
-    from ._functions import cluster, explain, knn_graph, synth
+    from ._functions import cluster, explain, knn_graph, methods, synth
 
 # NumPy takes longer to import than everything here, so modules that need it wait until they are used.
 _HOMES = {
@@ -34,11 +34,12 @@ _HOMES = {
     "cluster": "_functions",
     "explain": "_functions",
     "knn_graph": "_functions",
+    "methods": "_functions",
     "metrics": "metrics",
     "synth": "_functions",
 }
 
-__all__ = ["Kinfolk", "__version__", "baselines", "cluster", "explain", "knn_graph", "metrics", "synth"]
+__all__ = ["Kinfolk", "__version__", "baselines", "cluster", "explain", "knn_graph", "methods", "metrics", "synth"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,5 @@
-"""The estimator. It has the manners of scikit-learn, not its base classes, so that scikit-learn need not be there."""
+"""The estimator. It follows the conventions of scikit-learn without its base classes, so that scikit-learn need not be
+installed."""
 
 from __future__ import annotations
 
@@ -14,10 +15,8 @@ from . import _kinfolk
 from ._arrays import graph as as_graph
 from ._arrays import labels as as_labels
 from ._arrays import matrix
-from ._work import Manner, neighbours, seed
+from ._work import Job, neighbours, parameter_texts, seed
 from ._zero_rows import RowsWithDirection
-
-METHODS = ("kin", "density", "gcn-v", "gcn-ve", "lgcn", "ltc")
 
 # Three of ten are held out to choose by; fewer would choose nothing.
 _FEWEST_IDENTITIES = 10
@@ -33,8 +32,8 @@ class Kinfolk:
         ``density`` is the tree of nearest denser neighbours, cut where the set suggests. ``gcn-v`` and ``gcn-ve`` are the
         networks of the paper, ``lgcn`` and ``ltc`` two that it is compared with; they need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
     prefer : "precision", "balanced", "recall" or a probability
-        Which mistake is worse: to mix two identities, neither, or to split one; or what the probability of a tie must
-        exceed. Only for ``kin``. A trained model has its own idea of what is balanced.
+        Which mistake is worse: to mix two identities, neither, or to split one; or the probability that an edge must
+        exceed. Only for ``kin``. With a trained model it moves the probability that was learned.
     k : "auto" or int
         Neighbours of each row. ``"auto"`` is 80, or what the model was trained with, and for ``kin`` without a model twice
         as many where identities are large.
@@ -66,10 +65,12 @@ class Kinfolk:
     doubts_ : structured array
         Up to 1,000 decisions most worth a look, the most doubtful first: whether ``row`` and ``other`` were put
         ``together``, the ``doubt`` that this is wrong, how many ``rows`` and ``others`` it moves.
-    k_ : int
+    k_ : int or None
         Neighbours in the graph that was used.
+    method_ : str
+        The method that was applied: that of the model, where there is one.
     tau_, least_probability_ : float or None
-        What the similarity or the probability of a tie had to exceed; one of them is ``None``.
+        What the similarity or the probability of an edge had to exceed; at least one of them is ``None``.
     model_ : bytes
         The content of the model file, where there is a model.
     n_features_in_ : int
@@ -103,7 +104,8 @@ class Kinfolk:
     confidence_: np.ndarray
     ties_: dict[str, np.ndarray]
     doubts_: np.ndarray
-    k_: int
+    k_: int | None
+    method_: str
     tau_: float | None
     least_probability_: float | None
     model_: bytes
@@ -166,12 +168,10 @@ class Kinfolk:
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input"
             )
         number = seed(self.random_state)
-        with Manner(self.n_jobs, self.verbose) as manner:
-            try:
-                found = self._cluster(X, None, self.model_, number, manner)
-            except _kinfolk.ZeroRow as zero:
-                others = RowsWithDirection(X, zero)
-                found = others.restore(self._cluster(others.X, None, self.model_, number, manner))
+        with Job(self.n_jobs, self.verbose) as job:
+            found = without_rows_of_zeros(
+                lambda rows, _: self._cluster(rows, None, self.model_, number, job), X, None
+            )
         labels: np.ndarray = found["labels"]
         return labels
 
@@ -209,26 +209,26 @@ class Kinfolk:
         number = seed(self.random_state)
         y = None if y is None else as_labels(y, "y", len(X))
         model = None if self.model is None else _read(self.model)
-        with Manner(self.n_jobs, self.verbose) as manner:
+        with Job(self.n_jobs, self.verbose) as job:
             try:
-                found, model = self._learn(X, y, graph, model, number, manner)
+                found, model = self._learn(X, y, graph, model, number, job)
             except _kinfolk.ZeroRow as zero:
                 # Rows of a graph cannot be left out.
                 if graph is not None:
                     raise
                 others = RowsWithDirection(X, zero)
-                found, model = self._learn(others.X, others.of(y), None, model, number, manner)
+                found, model = self._learn(others.X, others.of(y), None, model, number, job)
                 found = others.restore(found)
         self._keep(found, model, X, names)
         return self
 
-    def _learn(self, X: np.ndarray, y: Any, graph: Any, model: Any, number: int, manner: Manner) -> tuple[Any, Any]:
+    def _learn(self, X: np.ndarray, y: Any, graph: Any, model: Any, number: int, job: Job) -> tuple[Any, Any]:
         if y is not None:
-            model = self._train(X, y, graph, model, number, manner)
-        return self._cluster(X, graph, model, number, manner), model
+            model = self._train(X, y, graph, model, number, job)
+        return self._cluster(X, graph, model, number, job), model
 
     def _train(
-        self, X: np.ndarray, y: np.ndarray, graph: Any, model: bytes | None, number: int, manner: Manner
+        self, X: np.ndarray, y: np.ndarray, graph: Any, model: bytes | None, number: int, job: Job
     ) -> bytes | None:
         identities = len(np.unique(y))
         if identities < _FEWEST_IDENTITIES:
@@ -239,11 +239,16 @@ class Kinfolk:
             return model
         if model is not None:
             raise ValueError("model: expected None to train one, found one")
-        return _kinfolk.train(X, y, graph, str(self.method), neighbours(self.k), number, manner)
+        return _kinfolk.train(X, y, graph, str(self.method), neighbours(self.k), number, job)
 
-    def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, manner: Manner) -> dict[str, Any]:
-        prefer = self.prefer if isinstance(self.prefer, str) else float(self.prefer)
-        return _kinfolk.cluster(X, graph, str(self.method), prefer, neighbours(self.k), model, number, manner)
+    def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, job: Job) -> dict[str, Any]:
+        # "kin" is the default, which stands for whatever a model is for.
+        method = None if model is not None and self.method == "kin" else str(self.method)
+        # So is "balanced", which methods other than kin do not have.
+        parameters = {} if self.prefer == "balanced" else {"prefer": self.prefer}
+        return _kinfolk.cluster(
+            X, graph, method, parameter_texts(parameters), neighbours(self.k), model, number, job
+        )
 
     def _keep(self, found: dict[str, Any], model: bytes | None, X: np.ndarray, names: Any) -> None:
         self.labels_ = found["labels"]
@@ -253,6 +258,7 @@ class Kinfolk:
         self.ties_ = found["ties"]
         self.doubts_ = _table(found["doubts"])
         self.k_ = found["k"]
+        self.method_ = found["method"]
         self.tau_ = found["tau"]
         self.least_probability_ = found["least"]
         self.n_features_in_ = X.shape[1]
@@ -291,9 +297,9 @@ class Kinfolk:
         return self
 
     def __repr__(self) -> str:
-        usual = _parameters(type(self))
-        values = ((name, getattr(self, name)) for name in usual)
-        given = (f"{name}={value!r}" for name, value in values if value is not usual[name] and value != usual[name])
+        defaults = _parameters(type(self))
+        values = ((name, getattr(self, name)) for name in defaults)
+        given = (f"{name}={value!r}" for name, value in values if value is not defaults[name] and value != defaults[name])
         return f"{type(self).__name__}({', '.join(given)})"
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -327,6 +333,18 @@ class Kinfolk:
             if not unseen and not missing:
                 message += "Feature names must be in the same order as they were in fit.\n"
             raise ValueError(message)
+
+
+def without_rows_of_zeros(run: Any, X: np.ndarray | None, graph: Any) -> dict[str, Any]:
+    """``run(X, graph)``; a row of zeros, which has no direction, stays alone. Rows of a graph cannot be left out."""
+    try:
+        found: dict[str, Any] = run(X, graph)
+    except _kinfolk.ZeroRow as zero:
+        if X is None or graph is not None:
+            raise
+        others = RowsWithDirection(X, zero)
+        found = others.restore(run(others.X, None))
+    return found
 
 
 def _parameters(cls: type) -> dict[str, Any]:

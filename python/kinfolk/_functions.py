@@ -9,7 +9,7 @@ import numpy as np
 from . import _kinfolk
 from ._arrays import graph as as_graph
 from ._arrays import matrix
-from ._work import Manner, neighbours, seed
+from ._work import Job, neighbours, parameter_texts, seed
 
 if TYPE_CHECKING:
     from ._estimator import Kinfolk
@@ -36,8 +36,8 @@ def knn_graph(
     array([0.8, 0.8, 0.6], dtype=float32)
     """
     recall = None if recall is None else float(recall)
-    with Manner(n_jobs, verbose) as manner:
-        return _kinfolk.knn_graph(matrix(X), neighbours(k) or 80, recall, seed(random_state), manner)
+    with Job(n_jobs, verbose) as job:
+        return _kinfolk.knn_graph(matrix(X), neighbours(k) or 80, recall, seed(random_state), job)
 
 
 def cluster(
@@ -53,11 +53,12 @@ def cluster(
     verbose: bool = False,
     **parameters: Any,
 ) -> np.ndarray:
-    """The cluster of every row: :class:`Kinfolk` and :mod:`kinfolk.baselines` as one function.
+    """The cluster of every row, by any method: :class:`Kinfolk` and :mod:`kinfolk.baselines` as one function.
 
     ``graph`` has neighbours found before: (ids, similarities) as :func:`knn_graph` returns them, or a sparse matrix of
     similarities. With ``X`` it saves the search. Alone, it allows only methods that look at neighbours and nothing else:
-    ``"infomap"``, which is then the default, and others of :mod:`kinfolk.baselines`, whose parameters can be given by name.
+    ``"infomap"``, which is then the default, and others of :mod:`kinfolk.baselines`. Parameters of the method can be given
+    by name; ``kinfolk.methods()`` lists them.
 
     >>> from kinfolk import knn_graph, synth
     >>> X, y = synth(identities=40, dim=64)
@@ -67,46 +68,41 @@ def cluster(
     >>> len(set(cluster(graph=graph, th=0.4).tolist()))
     53
     """
-    from ._estimator import METHODS, Kinfolk
+    from ._estimator import Kinfolk, without_rows_of_zeros
 
-    if method is None:
+    if method is None and model is None:
         method = "kin" if X is not None else "infomap"
-    if method not in METHODS:
-        if model is not None or prefer != "balanced":
-            raise ValueError(f"method: expected one of {', '.join(METHODS)} for model and prefer, found {method!r}")
-        return baseline(method, X, graph, parameters, k, random_state, n_jobs, verbose)
-    if X is None:
-        raise ValueError(f"X: expected embeddings, without which there is no method {method!r}, found None")
-    if parameters:
-        raise TypeError(f"cluster() with method {method!r} has no parameter {next(iter(parameters))!r}")
-    estimator = Kinfolk(method, prefer, k, model, random_state, n_jobs, verbose)
-    return estimator._fit(X, None, graph).labels_
-
-
-def baseline(
-    method: str,
-    X: Any,
-    graph: Any,
-    parameters: dict[str, Any],
-    k: str | int,
-    random_state: Any,
-    n_jobs: int | None,
-    verbose: bool,
-) -> np.ndarray:
-    """A well-known method, with its parameters by name."""
+    if prefer != "balanced":
+        parameters["prefer"] = prefer
+    if X is not None and graph is None and not parameters and method in (None, "kin"):
+        return Kinfolk(method or "kin", prefer, k, model, random_state, n_jobs, verbose).fit(X).labels_
     number = seed(random_state)
-    known = dict(_kinfolk.parameters(method))
-    if "clusters" in known and parameters.get("clusters") is None:
-        raise ValueError(f"clusters: expected how many for {method}, found None")
-    given = {"seed": str(number)} if "seed" in known else {}
-    for name, value in parameters.items():
-        if value is not None:
-            given[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    rows = None if X is None else matrix(X)
-    with Manner(n_jobs, verbose) as manner:
-        return _kinfolk.baseline(
-            method, rows, as_graph(graph), list(given.items()), neighbours(k) or 80, number, manner
+    content = None if model is None else _read_model(model)
+    with Job(n_jobs, verbose) as job:
+        found = without_rows_of_zeros(
+            lambda rows, neighbours_: _kinfolk.cluster(
+                rows, neighbours_, method, parameter_texts(parameters), neighbours(k), content, number, job
+            ),
+            None if X is None else matrix(X),
+            as_graph(graph),
         )
+    labels: np.ndarray = found["labels"]
+    return labels
+
+
+def methods() -> list[dict[str, Any]]:
+    """Every method that kinfolk has, as dictionaries: ``name``, ``summary``, ``when`` to use it, ``cost``, what it needs, its
+    ``parameters`` and those of its training.
+
+    >>> [method["name"] for method in methods()][:3]
+    ['kin', 'density', 'gcn-v']
+    """
+    return _kinfolk.methods()
+
+
+def _read_model(path: Any) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def synth(
@@ -131,8 +127,8 @@ def synth(
     (20, 20)
     """
     parameters = {"identities": identities, "dim": dim, "seed": seed, **profile}
-    with Manner(n_jobs, verbose) as manner:
-        parts = _kinfolk.synth(parameters, split, manner)
+    with Job(n_jobs, verbose) as job:
+        parts = _kinfolk.synth(parameters, split, job)
     return tuple(parts) if split is not None else parts[0]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._work import Manner
+from ._work import Job
 
 __version__: str
 
@@ -13,14 +13,14 @@ class ZeroRow(ValueError): ...
 _Graph = tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]] | None
 
 def cluster(
-    x: np.ndarray,
+    x: np.ndarray | None,
     neighbours: _Graph,
-    method: str,
-    prefer: str | float,
+    method: str | None,
+    parameters: list[tuple[str, str]],
     k: int | None,
     model: bytes | None,
     seed: int,
-    manner: Manner,
+    job: Job,
 ) -> dict[str, Any]: ...
 def train(
     x: np.ndarray,
@@ -29,28 +29,19 @@ def train(
     method: str,
     k: int | None,
     seed: int,
-    manner: Manner,
+    job: Job,
 ) -> bytes: ...
 def method_of(model: bytes, place: str) -> str: ...
 def knn_graph(
-    x: np.ndarray, k: int, recall: float | None, seed: int, manner: Manner
+    x: np.ndarray, k: int, recall: float | None, seed: int, job: Job
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]: ...
-def parameters(method: str) -> list[tuple[str, str]]: ...
-def baseline(
-    method: str,
-    x: np.ndarray | None,
-    neighbours: _Graph,
-    parameters: list[tuple[str, str]],
-    k: int,
-    seed: int,
-    manner: Manner,
-) -> npt.NDArray[np.int64]: ...
+def methods() -> list[dict[str, Any]]: ...
 def scores(
     truth: npt.NDArray[np.int64], predicted: npt.NDArray[np.int64]
 ) -> tuple[tuple[float, float, float], tuple[float, float, float], float]: ...
 def synth(
-    parameters: dict[str, float], split: float | None, manner: Manner
+    parameters: dict[str, float], split: float | None, job: Job
 ) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]]: ...
-def explain(kept: dict[str, Any], x: np.ndarray | None, row: int, other: int | None) -> str: ...
+def explain(fitted: dict[str, Any], x: np.ndarray | None, row: int, other: int | None) -> str: ...
 def write(path: str | PathLike[str], data: bytes) -> None: ...
 def run(arguments: list[str]) -> int: ...

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 
-class Manner:
+class Job:
     """``n_jobs`` and ``verbose`` for one call, as the extension module wants them. Closes its bar when the call is over."""
 
     def __init__(self, n_jobs: int | None, verbose: bool):
         self.jobs = None if n_jobs is None else int(n_jobs)
         self.report = Bars.if_there_is_tqdm() if verbose else None
 
-    def __enter__(self) -> Manner:
+    def __enter__(self) -> Job:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,6 +66,19 @@ def seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     raise ValueError(f"random_state: expected None, a number or a generator of NumPy, found {random_state!r}")
+
+
+def parameter_texts(parameters: dict[str, Any]) -> list[tuple[str, str]]:
+    """Parameters as the extension module takes them: as text, without those that are ``None``."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, (bool, np.bool_)):
+            return str(value).lower()
+        if isinstance(value, (list, tuple)):
+            return ",".join(map(str, value))
+        return str(value)
+
+    return [(name, text(value)) for name, value in parameters.items() if value is not None]
 
 
 def neighbours(k: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""The well-known ways of clustering embeddings, a function each.
+"""Well-known methods to compare with, a function each, made from the registry of methods.
 
 All take embeddings ``X``; those that work on nearest neighbours search for ``k`` of each row, or take a ``graph``: what
 :func:`kinfolk.knn_graph` returns, or a sparse matrix of similarities. With a graph they need no ``X``. All return labels: 0, 1,
@@ -11,299 +11,83 @@ Methods that know noise say by ``noise`` what becomes of it: ``"singletons"`` (e
 >>> X, y = synth(identities=40, dim=64)
 >>> len(set(baselines.kmeans(X, 40).tolist()))
 40
+>>> baselines.dbscan([[1, 0], [0.9, 0.1], [0, 1]], eps=0.1, min=2).tolist()
+[0, 0, 1]
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
-from ._functions import baseline
+from . import _kinfolk
+from ._functions import cluster
 
-__all__ = [
-    "aro",
-    "cdp",
-    "chinese_whispers",
-    "dbscan",
-    "dbscan_knn",
-    "hac",
-    "hdbscan",
-    "infomap",
-    "kmeans",
-    "meanshift",
-    "minibatch_kmeans",
-    "spectral",
-]
+_TYPES: dict[str, Callable[[str], Any]] = {
+    "int": int,
+    "float": float,
+    "bool": lambda text: text == "true",
+    "str": str,
+}
 
 
-def kmeans(
-    X: Any,
-    clusters: int,
-    *,
-    iterations: int = 25,
-    tolerance: float = 0,
-    spherical: bool = False,
-    restarts: int = 1,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Lloyd's k-means. For when the number of clusters is known and they are of like size.
-
-    >>> kmeans([[1, 0], [0.9, 0.1], [0, 1]], 2).tolist()
-    [0, 0, 1]
-    """
-    parameters = {
-        "clusters": clusters,
-        "iterations": iterations,
-        "tolerance": tolerance,
-        "spherical": spherical,
-        "restarts": restarts,
-    }
-    return baseline("kmeans", X, None, parameters, "auto", random_state, n_jobs, verbose)
+def _default(parameter: dict[str, Any]) -> Any:
+    if parameter["automatic"] and parameter["default"] == "auto":
+        return None
+    return _TYPES[parameter["kind"]](parameter["default"])
 
 
-def minibatch_kmeans(
-    X: Any,
-    clusters: int,
-    *,
-    batch: int = 1024,
-    passes: int = 100,
-    patience: int = 10,
-    reassignment: float = 0.01,
-    seedings: int = 3,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """k-means on small batches: the same for large sets, somewhat worse.
+def _function(method: dict[str, Any]) -> Callable[..., np.ndarray]:
+    """A function of the method, with a signature and a docstring from the registry."""
+    own = {parameter["name"]: _default(parameter) for parameter in method["parameters"]}
+    arguments = [Parameter("X", Parameter.POSITIONAL_OR_KEYWORD)]
+    if method["takes_graph"]:
+        arguments[0] = arguments[0].replace(default=None)
+    if method["needs_clusters"]:
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        default = Parameter.empty if arguments[0].default is Parameter.empty else None
+        arguments.append(Parameter("clusters", kind, default=default))
+        own.pop("clusters")
+    if method["takes_graph"]:
+        own |= {"k": "auto", "graph": None}
+    own |= {"random_state": None, "n_jobs": None, "verbose": False}
+    arguments += [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in own.items()]
+    signature = Signature(arguments, return_annotation=np.ndarray)
+    names = {parameter["name"] for parameter in method["parameters"]}
 
-    >>> minibatch_kmeans([[1, 0], [0.9, 0.1], [0, 1]], 2).tolist()
-    [0, 0, 1]
-    """
-    parameters = {
-        "clusters": clusters,
-        "batch": batch,
-        "passes": passes,
-        "patience": patience,
-        "reassignment": reassignment,
-        "seedings": seedings,
-    }
-    return baseline("minibatch-kmeans", X, None, parameters, "auto", random_state, n_jobs, verbose)
+    def function(*args: Any, **kwargs: Any) -> np.ndarray:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        if method["needs_clusters"] and given["clusters"] is None:
+            raise ValueError(f"clusters: expected how many for {method['name']}, found None")
+        parameters = {name: given.pop(name) for name in list(given) if name in names}
+        return cluster(given.pop("X"), method=method["name"], **given, **parameters)
 
-
-def hac(
-    X: Any = None,
-    *,
-    clusters: int | None = None,
-    distance: float | None = None,
-    linkage: str = "average",
-    graph: Any = None,
-    k: int = 80,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Hierarchical clustering down to ``clusters`` or up to ``distance`` (1, unless one is given). ``linkage`` is ``"single"``,
-    ``"complete"``, ``"average"`` or ``"ward"``. Above 30,000 rows only neighbours are joined.
-
-    >>> hac([[1, 0], [0.9, 0.1], [0, 1]], distance=0.2).tolist()
-    [0, 0, 1]
-    """
-    if clusters is not None and distance is not None:
-        raise ValueError("clusters: expected None beside a distance, found both")
-    parameters = {"linkage": linkage, "clusters": clusters, "distance": distance}
-    return baseline("hac", X, graph, parameters, k, None, n_jobs, verbose)
+    function.__name__ = function.__qualname__ = method["name"].replace("-", "_")
+    function.__module__ = __name__
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = _docstring(method)
+    return function
 
 
-def dbscan(
-    X: Any,
-    eps: float = 0.3,
-    *,
-    min: int = 5,
-    noise: str = "singletons",
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """DBSCAN on all pairs: a row with ``min`` rows within ``eps``, itself included, is a core.
-
-    >>> dbscan([[1, 0], [0.9, 0.1], [0, 1]], 0.2, min=2, noise="kept").tolist()
-    [0, 0, -1]
-    """
-    return baseline("dbscan", X, None, {"eps": eps, "min": min, "noise": noise}, "auto", None, n_jobs, verbose)
+def _docstring(method: dict[str, Any]) -> str:
+    lines = [f"{method['summary']}.", "", f"Use it {method['when']}. Cost: {method['cost']}.", ""]
+    lines += ["Parameters", "----------"]
+    for parameter in method["parameters"]:
+        kind = " or ".join(map(repr, parameter["choices"])) if parameter["choices"] else parameter["kind"]
+        optional = ", optional" if parameter["automatic"] else ""
+        lines += [f"{parameter['name']} : {kind}{optional}", f"    {parameter['help']} Range: {parameter['range']}."]
+    return "\n".join(lines)
 
 
-def dbscan_knn(
-    X: Any = None,
-    eps: float = 0.3,
-    *,
-    min: int = 5,
-    th: float = 0,
-    noise: str = "singletons",
-    graph: Any = None,
-    k: int = 80,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """DBSCAN on neighbours of at least ``th``, as published for faces: affordable for large sets.
-
-    >>> dbscan_knn([[1, 0], [0.9, 0.1], [0, 1]], 0.2, min=2, noise="kept").tolist()
-    [0, 0, -1]
-    """
-    parameters = {"th": th, "eps": eps, "min": min, "noise": noise}
-    return baseline("dbscan-knn", X, graph, parameters, k, None, n_jobs, verbose)
-
-
-def meanshift(
-    X: Any,
-    bandwidth: float | None = None,
-    *,
-    quantile: float = 0.3,
-    seeds: str = "rows",
-    min_bin: int = 1,
-    iterations: int = 300,
-    noise: str = "assigned",
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Mean shift: few broad clusters in few dimensions. Without ``bandwidth`` it is such that it holds the share ``quantile`` of
-    the rows. ``seeds`` is ``"rows"`` or ``"bins"``.
-
-    >>> meanshift([[1, 0], [0.9, 0.1], [0, 1]], 0.5).tolist()
-    [0, 0, 1]
-    """
-    parameters = {
-        "bandwidth": bandwidth,
-        "quantile": quantile,
-        "seeds": seeds,
-        "min_bin": min_bin,
-        "iterations": iterations,
-        "noise": noise,
-    }
-    return baseline("meanshift", X, None, parameters, "auto", None, n_jobs, verbose)
-
-
-def spectral(
-    X: Any = None,
-    *,
-    clusters: int,
-    assign: str = "kmeans",
-    graph: Any = None,
-    k: int = 80,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Spectral clustering: few clusters of any shape. ``assign`` is ``"kmeans"`` or ``"discretise"``.
-
-    >>> spectral([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], clusters=2, k=1).tolist()
-    [0, 0, 1, 1]
-    """
-    parameters = {"clusters": clusters, "assign": assign}
-    return baseline("spectral", X, graph, parameters, k, random_state, n_jobs, verbose)
-
-
-def aro(
-    X: Any = None,
-    threshold: float = 0.3,
-    *,
-    graph: Any = None,
-    k: int = 80,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Approximate rank-order: joins rows whose neighbours are the same, whatever the similarities.
-
-    >>> aro([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], k=1).tolist()
-    [0, 0, 1, 1]
-    """
-    return baseline("aro", X, graph, {"threshold": threshold}, k, None, n_jobs, verbose)
-
-
-def cdp(
-    X: Any = None,
-    th: float = 0.7,
-    *,
-    max_size: int = 300,
-    step: float = 0.05,
-    rounds: int = 100,
-    graph: Any = None,
-    k: int = 80,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Consensus-driven propagation: components above ``th``, parted at higher thresholds where larger than ``max_size``.
-
-    >>> cdp([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], k=1).tolist()
-    [0, 0, 1, 1]
-    """
-    parameters = {"th": th, "max_size": max_size, "step": step, "rounds": rounds}
-    return baseline("cdp", X, graph, parameters, k, None, n_jobs, verbose)
-
-
-def chinese_whispers(
-    X: Any = None,
-    th: float = 0.6,
-    *,
-    iterations: int = 100,
-    weighted: bool = True,
-    graph: Any = None,
-    k: int = 80,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Chinese whispers: labels spread along edges of at least ``th``.
-
-    >>> chinese_whispers([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], k=1).tolist()
-    [0, 0, 1, 1]
-    """
-    parameters = {"th": th, "iterations": iterations, "weighted": weighted}
-    return baseline("chinese-whispers", X, graph, parameters, k, random_state, n_jobs, verbose)
-
-
-def hdbscan(
-    X: Any = None,
-    min_cluster_size: int = 5,
-    *,
-    min_samples: int | None = None,
-    selection: str = "worth",
-    noise: str = "singletons",
-    graph: Any = None,
-    k: int = 80,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """HDBSCAN: clusters of different density among noise. ``selection`` is ``"worth"`` (excess of mass) or ``"leaves"``. Above
-    100,000 rows, and with only a graph, it looks at neighbours.
-
-    >>> hdbscan([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], 2, min_samples=1).tolist()
-    [0, 0, 1, 1]
-    """
-    parameters = {
-        "min_cluster_size": min_cluster_size,
-        "min_samples": min_samples,
-        "selection": selection,
-        "noise": noise,
-    }
-    return baseline("hdbscan", X, graph, parameters, k, None, n_jobs, verbose)
-
-
-def infomap(
-    X: Any = None,
-    th: float = 0.6,
-    *,
-    flow: str = "undirected",
-    graph: Any = None,
-    k: int = 80,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> np.ndarray:
-    """Infomap on edges above ``th``: strong when the threshold is known. ``flow`` is ``"directed"`` or ``"undirected"``.
-
-    >>> infomap([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], k=1).tolist()
-    [0, 0, 1, 1]
-    """
-    parameters = {"th": th, "flow": flow}
-    return baseline("infomap", X, graph, parameters, k, random_state, n_jobs, verbose)
+__all__ = []
+for _method in _kinfolk.methods():
+    if not _method["learns"] and _method["name"] != "density":
+        _made = _function(_method)
+        globals()[_made.__name__] = _made
+        __all__.append(_made.__name__)
+__all__.sort()

@@ -68,36 +68,63 @@ def test_cluster_says_what_it_lacks(small):
         kinfolk.cluster()
     with pytest.raises(ValueError, match="clusters: expected how many"):
         kinfolk.cluster(X, method="kmeans")
-    with pytest.raises(ValueError, match="a method of neighbours"):
+    with pytest.raises(ValueError, match="X: expected the rows, which this method needs"):
         kinfolk.cluster(graph=kinfolk.knn_graph(X, k=5), method="kmeans", clusters=3)
-    with pytest.raises(ValueError, match="colour"):
+    with pytest.raises(ValueError, match="graph: expected a method that uses neighbours, found kmeans"):
+        kinfolk.cluster(X, graph=kinfolk.knn_graph(X, k=5), method="kmeans", clusters=3)
+    with pytest.raises(ValueError, match=r"colour \(there are th, flow\)"):
         kinfolk.cluster(X, method="infomap", colour="blue")
-    with pytest.raises(TypeError, match="colour"):
+    with pytest.raises(ValueError, match=r"colour \(there are prefer\)"):
         kinfolk.cluster(X, colour="blue")
-    with pytest.raises(ValueError, match="method: expected one of kmeans"):
+    with pytest.raises(ValueError, match=r"method: expected the name of a method, found guess \(there are kin, "):
         kinfolk.cluster(X, method="guess")
-    with pytest.raises(ValueError, match="for model and prefer"):
+    with pytest.raises(ValueError, match="prefer"):
         kinfolk.cluster(X, method="infomap", prefer="recall")
+    with pytest.raises(ValueError, match="expected a model, which this method needs, found gcn-v without one"):
+        kinfolk.cluster(X, method="gcn-v")
+
+
+def test_a_graph_that_lists_a_neighbour_twice_is_refused():
+    ids = np.array([[1, 2], [0, 0], [0, 1]], dtype=np.uint32)
+    similarities = np.full((3, 2), 0.5, dtype=np.float32)
+    with pytest.raises(ValueError, match="graph: row 1.*0 again"):
+        kinfolk.cluster(graph=(ids, similarities))
+
+
+@pytest.mark.parametrize("method", kinfolk.methods(), ids=lambda method: method["name"])
+def test_every_method_of_the_registry_runs_or_says_what_it_needs(method, small):
+    X, _ = small
+    name = method["name"]
+    if method["needs_model"]:
+        with pytest.raises(ValueError, match="a model"):
+            kinfolk.cluster(X, method=name)
+        return
+    given = {"clusters": 40} if method["needs_clusters"] else {}
+    labels = kinfolk.cluster(X, method=name, **given)
+    assert labels.shape == (len(X),) and labels.dtype == np.int64
+    for parameter in method["parameters"]:
+        # The default of every parameter can be given by name.
+        again = kinfolk.cluster(X, method=name, **{**given, parameter["name"]: given.get(parameter["name"], parameter["default"])})
+        assert (again == labels).all(), parameter["name"]
 
 
 @pytest.mark.parametrize("name", baselines.__all__)
-def test_baselines_have_the_defaults_of_the_library(name):
-    method = getattr(baselines, name)
-    usual = dict(_kinfolk.parameters(name.replace("_", "-")))
-    signature = inspect.signature(method).parameters
-    for parameter, value in usual.items():
-        if parameter == "seed":
-            assert "random_state" in signature
-            continue
-        default = signature[parameter].default
-        if default is inspect.Parameter.empty:
-            assert parameter == "clusters"
+def test_baselines_have_the_signature_and_docstring_of_the_registry(name):
+    function = getattr(baselines, name)
+    method = next(method for method in kinfolk.methods() if method["name"] == name.replace("_", "-"))
+    signature = inspect.signature(function).parameters
+    assert "random_state" in signature and ("graph" in signature) == method["takes_graph"]
+    for parameter in method["parameters"]:
+        assert parameter["name"] in function.__doc__
+        default = signature[parameter["name"]].default
+        if parameter["name"] == "clusters" and method["needs_clusters"]:
+            assert default in (inspect.Parameter.empty, None)
         elif default is None:
-            assert value == "auto" or (name, parameter) == ("hac", "distance")
+            assert parameter["default"] == "auto"
         elif isinstance(default, (bool, str)):
-            assert str(default).lower() == value, parameter
+            assert str(default).lower() == parameter["default"]
         else:
-            assert default == float(value), parameter
+            assert default == float(parameter["default"])
 
 
 @pytest.mark.parametrize("name", baselines.__all__)

@@ -1,9 +1,15 @@
-//! `cargo xtask test`: everything that must hold before a change lands, on a fresh machine too.
+//! `cargo xtask test`: everything that must hold before a change lands, on a fresh machine too. `cargo xtask methods`: writes
+//! `docs/methods.md`.
+
+mod dependencies;
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, exit};
+use std::process::{Command, Stdio, exit};
 use std::time::Instant;
+
+/// What Python is called.
+const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
 /// What the Python comparisons need.
 const PYTHON_PACKAGES: [&str; 4] = ["numpy", "scikit-learn", "faiss-cpu", "pyarrow"];
@@ -25,10 +31,24 @@ const PACKAGE_TESTS: [&str; 10] = [
 fn main() {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
+        Some("methods") => methods(),
         _ => {
-            eprintln!("usage: cargo xtask test");
+            eprintln!("usage: cargo xtask test | methods");
             exit(2);
         }
+    }
+}
+
+/// Writes `docs/methods.md` from the registry of methods.
+fn methods() {
+    let mut example = cargo(&["run", "--quiet", "-p", "kinfolk-methods", "--example", "methods"]);
+    let text = match example.stderr(Stdio::inherit()).output() {
+        Ok(output) if output.status.success() => output.stdout,
+        Ok(output) => fail("methods", &output.status.to_string()),
+        Err(e) => fail("methods", &e.to_string()),
+    };
+    if let Err(e) = std::fs::write(root().join("docs/methods.md"), text) {
+        fail("methods", &format!("docs/methods.md: {e}"));
     }
 }
 
@@ -42,27 +62,44 @@ fn test() {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     doc.env("RUSTDOCFLAGS", "--deny warnings");
     step("documentation", doc);
-    install("cargo-deny");
-    step("dependencies", cargo(&["deny", "check", "bans", "licenses", "sources"]));
+    check_dependencies();
     step("comparisons with Python", compare_with_python());
     step("Python package", test_package());
     eprintln!("\nall tests passed");
+}
+
+/// Licences, sources and versions of all dependencies.
+fn check_dependencies() {
+    eprintln!("\n== dependencies");
+    let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked"]);
+    let found = match metadata.stderr(Stdio::inherit()).output() {
+        Ok(output) if output.status.success() => {
+            dependencies::complaints(&String::from_utf8_lossy(&output.stdout))
+        }
+        Ok(output) => Err(format!("{metadata:?}: {}", output.status)),
+        Err(e) => Err(format!("{metadata:?}: {e}")),
+    };
+    match found {
+        Ok(complaints) if complaints.is_empty() => {}
+        Ok(complaints) => fail("dependencies", &complaints.join("\n")),
+        Err(why) => fail("dependencies", &why),
+    }
 }
 
 /// numpy, scikit-learn, faiss and pyarrow in a virtual environment beside the build, and the command against them.
 fn compare_with_python() -> Command {
     let target = target_directory();
     let environment = target.join("python");
-    let python = environment.join("bin/python");
+    let python = interpreter(&environment);
     if !python.exists() {
-        step("virtual environment", command("python3", &["-m", "venv", &environment.to_string_lossy()]));
+        step("virtual environment", command(PYTHON, &["-m", "venv", &environment.to_string_lossy()]));
     }
     let mut pip = command(&python.to_string_lossy(), &["-m", "pip", "install", "--quiet"]);
     pip.args(PYTHON_PACKAGES);
     step("Python packages", pip);
     let mut check = command(&python.to_string_lossy(), &["bench/check_against_python.py", "--kinfolk"]);
     // The tests above built the command; building it again without them would build its dependencies again.
-    check.arg(target.join("debug/kinfolk"));
+    check.arg(built_command(&target));
     check
 }
 
@@ -77,8 +114,8 @@ fn test_package() -> Command {
             fail("Python package", &format!("{}: {e}", old.display()));
         }
     }
-    let python = environment.join("bin/python").to_string_lossy().into_owned();
-    step("virtual environment", command("python3", &["-m", "venv", &environment.to_string_lossy()]));
+    let python = interpreter(&environment).to_string_lossy().into_owned();
+    step("virtual environment", command(PYTHON, &["-m", "venv", &environment.to_string_lossy()]));
     let mut pip = command(&python, &["-m", "pip", "install", "--quiet"]);
     pip.args(PACKAGE_TESTS);
     step("Python packages", pip);
@@ -90,8 +127,18 @@ fn test_package() -> Command {
     install.args(std::fs::read_dir(&wheels).into_iter().flatten().flatten().map(|wheel| wheel.path()));
     step("installed wheel", install);
     let mut tests = command(&python, &["-m", "pytest", "--quiet", "--doctest-modules"]);
-    tests.args(["--pyargs", "kinfolk", "python/tests"]).env("KINFOLK", target.join("debug/kinfolk"));
+    tests.args(["--pyargs", "kinfolk", "python/tests"]).env("KINFOLK", built_command(&target));
     tests
+}
+
+/// Python in a virtual environment.
+fn interpreter(environment: &Path) -> PathBuf {
+    environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
+}
+
+/// The command that the tests built.
+fn built_command(target: &Path) -> PathBuf {
+    target.join("debug").join(format!("kinfolk{}", env::consts::EXE_SUFFIX))
 }
 
 fn target_directory() -> PathBuf {

@@ -10,62 +10,95 @@
 //!
 //! Cost: N K pairs of K log K steps at most; O(N K) memory.
 
-use crate::check;
 use crate::clusters::Clusters;
-use kinfolk::Forest;
-use kinfolk::{KnnGraph, Progress, Result};
+use kinfolk::DisjointSets;
+use kinfolk::{
+    Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress, Result,
+};
 use rayon::prelude::*;
-
-/// Parameters of [`aro`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct AroParams {
-    /// Rows with at most this rank-order distance are joined.
-    pub threshold: f32,
-}
-
-impl Default for AroParams {
-    fn default() -> Self {
-        AroParams { threshold: 0.3 }
-    }
-}
 
 /// Vertices of one task.
 const TASK: usize = 256;
 
-/// Joins rows whose nearest neighbours are the same.
-///
-/// Use it when similarities mean different things in different regions: only ranks count. No number of clusters is needed.
-///
-/// Cost: at most N K^2 steps, on all threads; O(N K) memory.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{AroParams, aro};
-/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
-/// assert_eq!(aro(&graph, &AroParams::default(), &())?.labels, [0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn aro(graph: &KnnGraph, params: &AroParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::not_negative("threshold", f64::from(params.threshold))?;
-    let n = graph.len();
-    progress.begin("rank-order distances", n as u64);
-    let tasks: Vec<Vec<(u32, u32)>> = (0..n.div_ceil(TASK))
-        .into_par_iter()
-        .map_init(
-            // Where each row stands in the list of the vertex at hand, the vertex itself at 0.
-            || vec![u32::MAX; n],
-            |ranks, task| {
-                let vertices = task * TASK..((task + 1) * TASK).min(n);
-                progress.advance(vertices.len() as u64);
-                vertices.flat_map(|a| joined_to(graph, a, params.threshold, ranks)).collect()
-            },
-        )
-        .collect();
-    let mut forest = Forest::new(n);
-    tasks.into_iter().flatten().for_each(|(a, b)| {
-        forest.join(a, b);
-    });
-    Ok(Clusters::from_names(&forest.names()))
+kinfolk::parameters! {
+    /// Approximate rank-order clustering: joins rows whose nearest neighbours are the same.
+    ///
+    /// Use it when similarities mean different things in different regions: only ranks count. No number of clusters is
+    /// needed.
+    ///
+    /// Cost: at most N K^2 steps, on all threads; O(N K) memory.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, KnnGraph, Problem};
+    /// use kinfolk_baselines::Aro;
+    /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+    /// let found = Clusterer::with(Aro::default()).run(&Problem::of_graph(&graph))?;
+    /// assert_eq!(found.labels, [0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Aro {
+        /// Rows with at most this rank-order distance are joined.
+        pub threshold: f32 = 0.3, "a finite number of 0 or more",
+            |threshold| *threshold >= 0.0 && threshold.is_finite();
+    }
+}
+
+static INFO: MethodInfo =
+    MethodInfo::new("aro", "Approximate rank-order", "Joins rows whose lists of nearest neighbours agree")
+        .when("when similarities mean different things in different regions, since only ranks count")
+        .cost("N K^2")
+        .input(Input::Graph)
+        .in_paper()
+        .color("#0f9fb0");
+
+impl Method for Aro {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let given = problem.neighbours(80, context)?;
+        let found = context.timed("partition", || self.partition(&given.graph, context.progress()))?;
+        Ok(found.into_clustering(self, Some(given.report), context))
+    }
+}
+
+impl Aro {
+    fn partition(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
+        let n = graph.len();
+        progress.begin("rank-order distances", n as u64);
+        let tasks: Vec<Vec<(u32, u32)>> = (0..n.div_ceil(TASK))
+            .into_par_iter()
+            .map_init(
+                // Where each row stands in the list of the vertex at hand, the vertex itself at 0.
+                || vec![u32::MAX; n],
+                |ranks, task| {
+                    if progress.cancelled() {
+                        return Vec::new();
+                    }
+                    let vertices = task * TASK..((task + 1) * TASK).min(n);
+                    progress.advance(vertices.len() as u64);
+                    vertices.flat_map(|a| joined_to(graph, a, self.threshold, ranks)).collect()
+                },
+            )
+            .collect();
+        progress.check()?;
+        let mut forest = DisjointSets::new(n);
+        tasks.into_iter().flatten().for_each(|(a, b)| {
+            forest.join(a, b);
+        });
+        Ok(Clusters::from_names(&forest.names()))
+    }
 }
 
 /// The neighbours after `a` in number that are near enough.
@@ -109,7 +142,7 @@ fn position(list: &[u32], id: u32) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{graphs, knn, on_one_and_three_threads, synthetic};
+    use crate::testing::{graphs, knn, on_graph, on_one_and_three_threads, refusal, synthetic};
     use proptest::prelude::*;
 
     /// d(a, b) by the formula, b's rank in its own list being 0.
@@ -146,13 +179,13 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
-        let message = aro(&graph, &AroParams { threshold: -1.0 }, &()).unwrap_err().to_string();
+        let message = refusal(on_graph(&Aro { threshold: -1.0 }, &graph));
         assert_eq!(message, "threshold: expected a finite number of 0 or more, found -1");
     }
 
     #[test]
     fn one_vertex_two_vertices_and_identities() {
-        let labels = |graph: &KnnGraph| aro(graph, &AroParams::default(), &()).unwrap().labels;
+        let labels = |graph: &KnnGraph| on_graph(&Aro::default(), graph).unwrap().labels;
         assert_eq!(labels(&KnnGraph::from_parts(1, 0, vec![], vec![], "test").unwrap()), [0]);
         assert_eq!(labels(&KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.1; 2], "test").unwrap()), [0, 0]);
         let (rows, truth) = synthetic(40);

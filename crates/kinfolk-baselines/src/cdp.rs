@@ -6,70 +6,99 @@
 //!
 //! Cost: O(N K) for the first round; each later one only looks at edges within clusters that are too large.
 
-use crate::check;
 use crate::clusters::Clusters;
-use kinfolk::{KnnGraph, Progress, Result, SizeLimit, limited_components};
+use kinfolk::{
+    Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress, Result,
+    SizeLimit, limited_components,
+};
 use rayon::prelude::*;
 
-/// Parameters of [`cdp`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct CdpParams {
-    /// Edges of less than this similarity are left out.
-    pub th: f32,
-    /// The most rows of a cluster.
-    pub max_size: usize,
-    /// How much of what is left to 1 the threshold is raised in each round.
-    pub step: f32,
-    /// The most rounds.
-    pub rounds: usize,
-}
-
-impl Default for CdpParams {
-    fn default() -> Self {
-        CdpParams { th: 0.7, max_size: 300, step: 0.05, rounds: 100 }
+kinfolk::parameters! {
+    /// Consensus-driven propagation: joins neighbours, and divides what became too large at higher and higher thresholds.
+    ///
+    /// Use it when a bound on the size of a cluster is known: it is what stops connected components from becoming one. No
+    /// number of clusters is needed.
+    ///
+    /// Cost: O(N K) time for each round, O(N K) memory.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, KnnGraph, Problem};
+    /// use kinfolk_baselines::Cdp;
+    /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+    /// let found = Clusterer::with(Cdp::default()).run(&Problem::of_graph(&graph))?;
+    /// assert_eq!(found.labels, [0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Cdp {
+        /// Edges of less than this similarity are left out.
+        pub th: f32 = 0.7, "a similarity from -1 to 1", |th| (-1.0..=1.0).contains(th);
+        /// Maximum number of rows of a cluster.
+        pub max_size: usize = 300, "at least 1", |max_size| *max_size >= 1;
+        /// By what share of its difference to 1 the threshold is raised in each round.
+        pub step: f32 = 0.05, "a share above 0, at most 1", |step| *step > 0.0 && *step <= 1.0;
+        /// Maximum number of rounds.
+        pub rounds: usize = 100, "at least 1", |rounds| *rounds >= 1;
     }
 }
 
-/// Joins neighbours, and parts what became too large at higher and higher thresholds.
-///
-/// Use it when a bound on the size of a cluster is known: it is what keeps connected components from becoming one. No number
-/// of clusters is needed.
-///
-/// Cost: O(N K) time for each round, O(N K) memory.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{CdpParams, cdp};
-/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
-/// assert_eq!(cdp(&graph, &CdpParams::default(), &())?.labels, [0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn cdp(graph: &KnnGraph, params: &CdpParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::cosine("th", params.th)?;
-    let CdpParams { max_size, step, rounds, .. } = *params;
-    let limit = SizeLimit { max_size, step, rounds };
-    limit.check()?;
-    let n = graph.len();
-    let edges: Vec<(u32, u32, f32)> = (0..n)
-        .into_par_iter()
-        .flat_map_iter(|i| {
-            let (ids, similarities) = graph.neighbours(i);
-            let kept = similarities.partition_point(|&similarity| similarity >= params.th);
-            ids[..kept].iter().zip(similarities).map(move |(&j, &similarity)| (i as u32, j, similarity))
-        })
-        .collect();
-    let names = limited_components(n, edges, &limit, progress)?;
-    Ok(Clusters::from_names(&names))
+static INFO: MethodInfo = MethodInfo::new(
+    "cdp",
+    "Consensus-driven propagation",
+    "Joins neighbours, and divides clusters that are too large at higher thresholds",
+)
+.when("when the size of the largest cluster is known")
+.cost("N K log N")
+.input(Input::Graph)
+.in_paper()
+.color("#8f9a0f");
+
+impl Method for Cdp {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let given = problem.neighbours(80, context)?;
+        let found = context.timed("partition", || self.partition(&given.graph, context.progress()))?;
+        Ok(found.into_clustering(self, Some(given.report), context))
+    }
+}
+
+impl Cdp {
+    fn partition(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
+        let limit = SizeLimit { max_size: self.max_size, step: self.step, rounds: self.rounds };
+        let n = graph.len();
+        let edges: Vec<(u32, u32, f32)> = (0..n)
+            .into_par_iter()
+            .flat_map_iter(|i| {
+                let (ids, similarities) = graph.neighbours(i);
+                let near = similarities.partition_point(|&similarity| similarity >= self.th);
+                ids[..near].iter().zip(similarities).map(move |(&j, &similarity)| (i as u32, j, similarity))
+            })
+            .collect();
+        let names = limited_components(n, edges, &limit, progress)?;
+        Ok(Clusters::from_names(&names))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{graphs, knn, on_one_and_three_threads, same_groups, synthetic};
+    use crate::testing::{graphs, knn, on_graph, on_one_and_three_threads, refusal, same_groups, synthetic};
     use proptest::prelude::*;
 
     /// Components by walking, again and again on what is left.
-    fn slow(graph: &KnnGraph, params: &CdpParams) -> Vec<i64> {
+    fn slow(graph: &KnnGraph, params: &Cdp) -> Vec<i64> {
         let n = graph.len();
         let mut similarity = vec![f64::NEG_INFINITY; n * n];
         let mut th = 1.0f64;
@@ -121,8 +150,8 @@ mod tests {
         fn clusters_are_those_of_walking(
             graph in graphs(), th in -1i8..2, max_size in 1usize..9, step in 0.05f32..1.0, rounds in 1usize..30,
         ) {
-            let params = CdpParams { th: f32::from(th) * 0.4, max_size, step, rounds };
-            let found = cdp(&graph, &params, &()).unwrap().labels;
+            let params = Cdp { th: f32::from(th) * 0.4, max_size, step, rounds };
+            let found = on_graph(&params, &graph).unwrap().labels;
             prop_assert!(same_groups(&found, &slow(&graph, &params)));
         }
     }
@@ -130,13 +159,13 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
-        let message = |params| cdp(&graph, &params, &()).unwrap_err().to_string();
-        let default = CdpParams::default();
-        assert!(message(CdpParams { th: 7.0, ..default.clone() }).starts_with("th"));
-        assert!(message(CdpParams { max_size: 0, ..default.clone() }).starts_with("max_size"));
-        assert!(message(CdpParams { rounds: 0, ..default.clone() }).starts_with("rounds"));
+        let message = |params: Cdp| refusal(on_graph(&params, &graph));
+        let default = Cdp::default();
+        assert!(message(Cdp { th: 7.0, ..default.clone() }).starts_with("th"));
+        assert!(message(Cdp { max_size: 0, ..default.clone() }).starts_with("max_size"));
+        assert!(message(Cdp { rounds: 0, ..default.clone() }).starts_with("rounds"));
         assert_eq!(
-            message(CdpParams { step: 0.0, ..default }),
+            message(Cdp { step: 0.0, ..default }),
             "step: expected a share above 0, at most 1, found 0"
         );
     }
@@ -144,7 +173,7 @@ mod tests {
     #[test]
     fn copies_of_one_row_stay_together() {
         let rows = kinfolk::Embeddings::from_rows(vec![1.0; 9], 1, "test").unwrap();
-        let found = cdp(&knn(&rows, 8), &CdpParams { max_size: 3, ..Default::default() }, &()).unwrap();
+        let found = on_graph(&Cdp { max_size: 3, ..Default::default() }, &knn(&rows, 8)).unwrap();
         assert_eq!(found.labels, [0; 9]);
     }
 
@@ -152,9 +181,9 @@ mod tests {
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(40);
         let graph = knn(&rows, 30);
-        let [one, three] = on_one_and_three_threads(|| cdp(&graph, &CdpParams::default(), &()).unwrap());
+        let [one, three] = on_one_and_three_threads(|| on_graph(&Cdp::default(), &graph).unwrap().labels);
         assert_eq!(one, three);
-        let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
+        let scores = kinfolk::metrics::evaluate(&truth, &one).unwrap();
         assert!(scores.bcubed.f > 0.3, "{scores:?}");
     }
 }

@@ -7,78 +7,99 @@
 //!
 //! Cost: O(E) for each round, which is serial since each visit sees those before it; O(E) memory.
 
-use crate::check;
 use crate::clusters::Clusters;
 use crate::random::Stream;
 use crate::sparse::Symmetric;
-use kinfolk::{KnnGraph, Progress, Result};
+use kinfolk::{Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Result};
 
-/// Parameters of [`chinese_whispers`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChineseWhispersParams {
-    /// Edges of at least this similarity are used.
-    pub th: f32,
-    /// The most rounds.
-    pub iterations: usize,
-    /// Whether an edge speaks as loud as it is similar, or all edges alike, as in dlib.
-    pub weighted: bool,
-    /// Seed of the order of visits.
-    pub seed: u64,
-}
-
-impl Default for ChineseWhispersParams {
-    fn default() -> Self {
-        ChineseWhispersParams { th: 0.6, iterations: 100, weighted: true, seed: 0 }
+kinfolk::parameters! {
+    /// Chinese whispers: lets labels spread along the edges of a kNN graph.
+    ///
+    /// Use it for a quick grouping when a good threshold is known; it needs no number of clusters. Other seeds give slightly
+    /// different clusters.
+    ///
+    /// Cost: O(N K) for each of some ten rounds, on one thread; O(N K) memory.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, KnnGraph, Problem};
+    /// use kinfolk_baselines::ChineseWhispers;
+    /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+    /// let found = Clusterer::with(ChineseWhispers::default()).run(&Problem::of_graph(&graph))?;
+    /// assert_eq!(found.labels, [0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ChineseWhispers {
+        /// Edges of at least this similarity are used.
+        pub th: f32 = 0.6, "a similarity from -1 to 1", |th| (-1.0..=1.0).contains(th);
+        /// Maximum number of rounds.
+        pub iterations: usize = 100, "at least 1", |iterations| *iterations >= 1;
+        /// Whether edges count by their similarity; otherwise all count the same, as in dlib.
+        pub weighted: bool = true;
     }
 }
 
-/// Lets labels spread along the edges of a kNN graph.
-///
-/// Use it for a quick grouping when a good threshold is known; it needs no number of clusters. Other seeds give somewhat other
-/// clusters.
-///
-/// Cost: O(N K) for each of some ten rounds, on one thread; O(N K) memory.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{ChineseWhispersParams, chinese_whispers};
-/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
-/// let found = chinese_whispers(&graph, &ChineseWhispersParams::default(), &())?;
-/// assert_eq!(found.labels, [0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn chinese_whispers(
-    graph: &KnnGraph,
-    params: &ChineseWhispersParams,
-    progress: &dyn Progress,
-) -> Result<Clusters> {
-    check::cosine("th", params.th)?;
-    check::at_least_one("iterations", params.iterations)?;
-    let edges = Symmetric::of(graph, |similarity| similarity >= params.th && similarity > 0.0);
-    let n = edges.len();
-    let mut labels: Vec<u32> = (0..n as u32).collect();
-    let mut order: Vec<u32> = (0..n as u32).filter(|&i| !edges.row(i as usize).0.is_empty()).collect();
-    let mut stream = Stream::new(params.seed, 0);
-    let mut loudness = vec![0.0f32; n];
-    let mut heard = Vec::new();
-    progress.begin("rounds", params.iterations as u64);
-    for _ in 0..params.iterations {
-        for left in (1..order.len()).rev() {
-            order.swap(left, stream.below(left + 1));
-        }
-        let mut changes = 0usize;
-        for &i in &order {
-            let loudest = loudest(&edges, i, &labels, params.weighted, &mut loudness, &mut heard);
-            changes += usize::from(labels[i as usize] != loudest);
-            labels[i as usize] = loudest;
-        }
-        progress.advance(1);
-        progress.note(&format!("{changes} changes"));
-        if changes == 0 {
-            break;
-        }
+static INFO: MethodInfo = MethodInfo::new(
+    "chinese-whispers",
+    "Chinese whispers",
+    "Gives every row the label that is most common among its neighbours, until nothing changes",
+)
+.when("for a quick grouping at a known similarity threshold")
+.cost("N K per round")
+.input(Input::Graph)
+.color("#8c564b");
+
+impl Method for ChineseWhispers {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
     }
-    Ok(Clusters::from_names(&labels))
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let given = problem.neighbours(80, context)?;
+        let found = context.timed("partition", || self.partition(&given.graph, context))?;
+        Ok(found.into_clustering(self, Some(given.report), context))
+    }
+}
+
+impl ChineseWhispers {
+    fn partition(&self, graph: &KnnGraph, context: &Context) -> Result<Clusters> {
+        let progress = context.progress();
+        let edges = Symmetric::of(graph, |similarity| similarity >= self.th && similarity > 0.0);
+        let n = edges.len();
+        let mut labels: Vec<u32> = (0..n as u32).collect();
+        let mut order: Vec<u32> = (0..n as u32).filter(|&i| !edges.row(i as usize).0.is_empty()).collect();
+        let mut stream = Stream::new(context.seed(), 0);
+        let mut loudness = vec![0.0f32; n];
+        let mut heard = Vec::new();
+        progress.begin("rounds", self.iterations as u64);
+        for _ in 0..self.iterations {
+            progress.check()?;
+            for left in (1..order.len()).rev() {
+                order.swap(left, stream.below(left + 1));
+            }
+            let mut changes = 0usize;
+            for &i in &order {
+                let loudest = loudest(&edges, i, &labels, self.weighted, &mut loudness, &mut heard);
+                changes += usize::from(labels[i as usize] != loudest);
+                labels[i as usize] = loudest;
+            }
+            progress.advance(1);
+            progress.note(&format!("{changes} changes"));
+            if changes == 0 {
+                break;
+            }
+        }
+        Ok(Clusters::from_names(&labels))
+    }
 }
 
 /// The label that the neighbours of `i` tell loudest; of equals its own, then the smallest.
@@ -112,7 +133,7 @@ fn loudest(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{graphs, knn, synthetic};
+    use crate::testing::{graphs, knn, on_graph, refusal, seeded, synthetic};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -143,9 +164,9 @@ mod tests {
         /// Labels spread along edges only.
         #[test]
         fn clusters_hang_together(graph in graphs(), th in 0.0f32..1.0, seed in 0u64..9) {
-            let params = ChineseWhispersParams { th, seed, ..Default::default() };
-            let found = chinese_whispers(&graph, &params, &()).unwrap().labels;
-            let mut forest = kinfolk::Forest::new(graph.len());
+            let params = ChineseWhispers { th, ..Default::default() };
+            let found = seeded(&params, &Problem::of_graph(&graph), seed).unwrap().labels;
+            let mut forest = kinfolk::DisjointSets::new(graph.len());
             for i in 0..graph.len() {
                 let (ids, similarities) = graph.neighbours(i);
                 for (&j, _) in ids.iter().zip(similarities).filter(|edge| *edge.1 >= th && *edge.1 > 0.0) {
@@ -164,21 +185,18 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
-        let message = |params| chinese_whispers(&graph, &params, &()).unwrap_err().to_string();
+        let message = |params: ChineseWhispers| refusal(on_graph(&params, &graph));
         assert_eq!(
-            message(ChineseWhispersParams { th: 1.5, ..Default::default() }),
+            message(ChineseWhispers { th: 1.5, ..Default::default() }),
             "th: expected a similarity from -1 to 1, found 1.5"
         );
-        assert!(
-            message(ChineseWhispersParams { iterations: 0, ..Default::default() })
-                .starts_with("iterations")
-        );
+        assert!(message(ChineseWhispers { iterations: 0, ..Default::default() }).starts_with("iterations"));
     }
 
     #[test]
     fn one_vertex_two_vertices_and_identities() {
         let found = |graph: &KnnGraph, th| {
-            chinese_whispers(graph, &ChineseWhispersParams { th, ..Default::default() }, &()).unwrap().labels
+            on_graph(&ChineseWhispers { th, ..Default::default() }, graph).unwrap().labels
         };
         assert_eq!(found(&KnnGraph::from_parts(1, 0, vec![], vec![], "test").unwrap(), 0.5), [0]);
         let two = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();

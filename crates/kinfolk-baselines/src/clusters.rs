@@ -1,15 +1,15 @@
-//! What every method returns.
+//! Labels and noise, as every method finds them.
 
-use kinfolk::number_by_size;
+use kinfolk::{Clustering, Context, GraphReport, Method, Reason, Report, number_by_size};
 
 /// What a method found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clusters {
-    /// The cluster of every row: 0.. by descending size, ties by smallest member; -1 for noise that was asked to
-    /// be kept ([`Noise::Kept`]).
+pub(crate) struct Clusters {
+    /// The cluster of every row: 0.. by descending size, ties by smallest member; -1 for noise with
+    /// [`Noise::Unlabelled`].
     pub labels: Vec<i64>,
-    /// Which rows the method itself left without a cluster, whatever then became of them; `None` from methods that
-    /// know no noise.
+    /// Which rows the method itself left without a cluster, whatever then became of them; `None` from methods without
+    /// noise.
     pub noise: Option<Vec<bool>>,
 }
 
@@ -20,32 +20,25 @@ pub enum Noise {
     #[default]
     Singletons,
     /// Label -1, as scikit-learn has it.
-    Kept,
+    Unlabelled,
     /// Each joins the cluster of its most similar row that has one; where there is none, it is a cluster of its own.
     Assigned,
 }
 
+kinfolk::word_values!(Noise: "singletons, kept or assigned",
+    "singletons" => Noise::Singletons, "kept" => Noise::Unlabelled, "assigned" => Noise::Assigned);
+
 impl Clusters {
-    /// How many clusters there are; noise that was kept is none.
-    pub fn len(&self) -> usize {
-        self.labels.iter().max().map_or(0, |&last| (last + 1) as usize)
-    }
-
-    /// True when there is no cluster.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Clusters without noise, from any names for them.
     pub(crate) fn from_names<T: Copy + Into<i64>>(names: &[T]) -> Self {
         Clusters { labels: number_by_size(names), noise: None }
     }
 
     /// Clusters from names, -1 for noise. `nearest(i)` is the row, of those with a cluster, that is most similar to
-    /// the noise `i`; it is asked only when noise is to be assigned.
+    /// the noise `i`; it is called only when noise is to be assigned.
     pub(crate) fn with_noise(
         names: &[i64],
-        keep: Noise,
+        then: Noise,
         nearest: impl FnOnce(&[bool]) -> Vec<Option<u32>>,
     ) -> Self {
         let noise: Vec<bool> = names.iter().map(|&name| name < 0).collect();
@@ -53,7 +46,7 @@ impl Clusters {
         let own = |i: usize| first_free + i as i64;
         let mut full: Vec<i64> =
             names.iter().enumerate().map(|(i, &name)| if name < 0 { own(i) } else { name }).collect();
-        let labels = match keep {
+        let labels = match then {
             Noise::Singletons => number_by_size(&full),
             Noise::Assigned => {
                 for (i, nearest) in nearest(&noise).into_iter().enumerate() {
@@ -63,13 +56,25 @@ impl Clusters {
                 }
                 number_by_size(&full)
             }
-            Noise::Kept => {
+            Noise::Unlabelled => {
                 let clustered: Vec<i64> = names.iter().copied().filter(|&name| name >= 0).collect();
                 let mut numbered = number_by_size(&clustered).into_iter();
                 noise.iter().map(|&noise| if noise { -1 } else { numbered.next().unwrap_or(-1) }).collect()
             }
         };
         Clusters { labels, noise: Some(noise) }
+    }
+
+    /// The result of a run that ends now.
+    pub(crate) fn into_clustering(
+        self,
+        method: &dyn Method,
+        graph: Option<GraphReport>,
+        context: &Context,
+    ) -> Clustering {
+        let mut report = Report::new(method, graph, context);
+        report.noise_rows = self.noise.map(|noise| noise.into_iter().filter(|&noise| noise).count());
+        Clustering::new(self.labels, Reason::None, report)
     }
 }
 
@@ -78,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_is_kept_assigned_or_alone() {
+    fn noise_is_unlabelled_assigned_or_alone() {
         let names = [-1, 5, 5, -1, 7, -1];
         let nearest = |noise: &[bool]| {
             assert_eq!(noise, [true, false, false, true, false, true]);
             vec![Some(4), None, None, Some(1), None, None]
         };
-        let labels = |keep| Clusters::with_noise(&names, keep, nearest).labels;
-        assert_eq!(labels(Noise::Kept), [-1, 0, 0, -1, 1, -1]);
+        let labels = |then| Clusters::with_noise(&names, then, nearest).labels;
+        assert_eq!(labels(Noise::Unlabelled), [-1, 0, 0, -1, 1, -1]);
         assert_eq!(labels(Noise::Singletons), [1, 0, 0, 2, 3, 4]);
         assert_eq!(labels(Noise::Assigned), [1, 0, 0, 0, 1, 2]);
     }
@@ -93,11 +98,10 @@ mod tests {
     #[test]
     fn nothing_but_noise() {
         let none = |_: &[bool]| vec![None; 3];
-        let found = |keep| Clusters::with_noise(&[-1; 3], keep, none);
-        assert_eq!(found(Noise::Kept).labels, [-1; 3]);
-        assert!(found(Noise::Kept).is_empty());
+        let found = |then| Clusters::with_noise(&[-1; 3], then, none);
+        assert_eq!(found(Noise::Unlabelled).labels, [-1; 3]);
         assert_eq!(found(Noise::Assigned).labels, [0, 1, 2]);
-        assert_eq!(found(Noise::Singletons).len(), 3);
-        assert_eq!(found(Noise::Kept).noise, Some(vec![true; 3]));
+        assert_eq!(found(Noise::Singletons).labels, [0, 1, 2]);
+        assert_eq!(found(Noise::Unlabelled).noise, Some(vec![true; 3]));
     }
 }

@@ -5,148 +5,203 @@
 //! noise. A row within reach of several clusters belongs to the one whose first core has the smallest number, as in
 //! scikit-learn.
 //!
-//! [`dbscan`] compares all pairs, tile by tile, each pair once: N^2 D / 2 products and memory for the pairs within `eps`, at
-//! most 256 MB of them; tiles that do not fit are multiplied again when they are needed. [`dbscan_knn`] follows the lists of
-//! a kNN graph, one way, as the program published with "Learning to Cluster Faces via Confidence and Connectivity Estimation"
-//! does: O(N K).
+//! [`Dbscan`] compares all pairs, tile by tile, each pair once: N^2 D / 2 products and memory for the pairs within `eps`, at
+//! most 256 MB of them; tiles that do not fit are multiplied again when they are needed. [`DbscanKnn`] follows the lists of
+//! a kNN graph, in one direction, as the program published with "Learning to Cluster Faces via Confidence and Connectivity
+//! Estimation" does: O(N K).
 
 use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dense::{Rows, largest, products};
-use kinfolk::Forest;
-use kinfolk::{Embeddings, KnnGraph, Progress, Result};
+use kinfolk::DisjointSets;
+use kinfolk::{
+    Clustering, Context, Embeddings, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress,
+    Result,
+};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Rows on each side of a tile, which then takes 1 MB.
 const TILE: usize = 512;
-/// Pairs that are kept in memory.
+/// Pairs that stay in memory.
 const MOST_PAIRS: usize = 1 << 25;
 
-/// Parameters of [`dbscan`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct DbscanParams {
-    /// The largest distance, 1 - cos, of neighbours.
-    pub eps: f32,
-    /// Rows within `eps`, itself included, that make a row a core.
-    pub min: usize,
-    /// What becomes of noise.
-    pub noise: Noise,
-}
-
-impl Default for DbscanParams {
-    fn default() -> Self {
-        DbscanParams { eps: 0.3, min: 5, noise: Noise::default() }
+kinfolk::parameters! {
+    /// DBSCAN: finds dense regions among all rows.
+    ///
+    /// Use it when clusters have similar densities and noise should be separated; it finds their number itself, but
+    /// everything depends on `eps`. For more than some 200,000 rows [`DbscanKnn`] is the affordable one.
+    ///
+    /// Cost: N^2 D / 2 products; memory O(N) and at most 256 MB for pairs.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, Embeddings};
+    /// use kinfolk_baselines::{Dbscan, Noise};
+    /// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+    /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+    /// let method = Dbscan { eps: 0.1, min: 3, noise: Noise::Unlabelled };
+    /// let found = Clusterer::with(method).fit(&embeddings)?;
+    /// assert_eq!(found.labels, [0, 0, 0, -1, -1]);
+    /// assert_eq!(found.report.noise_rows, Some(2));
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Dbscan {
+        /// The largest distance, 1 - cos, between neighbours.
+        pub eps: f32 = 0.3, "a distance 1 - cos from 0 to 2", |eps| (0.0..=2.0).contains(eps);
+        /// Rows within eps, itself included, that make a row a core.
+        pub min: usize = 5, "at least 1", |min| *min >= 1;
+        /// What becomes of noise: clusters of one row (singletons), label -1 (kept), or the cluster of the most similar
+        /// row (assigned).
+        pub noise: Noise = Noise::Singletons;
     }
 }
 
-/// Parameters of [`dbscan_knn`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct DbscanKnnParams {
-    /// Edges of less than this similarity are left out.
-    pub th: f32,
-    /// The largest distance, 1 - cos, of neighbours.
-    pub eps: f32,
-    /// Neighbours within `eps`, itself included, that make a row a core.
-    pub min: usize,
-    /// What becomes of noise.
-    pub noise: Noise,
-}
-
-impl Default for DbscanKnnParams {
-    fn default() -> Self {
-        DbscanKnnParams { th: 0.0, eps: 0.3, min: 5, noise: Noise::default() }
+kinfolk::parameters! {
+    /// DBSCAN on a kNN graph: finds dense regions along the lists of neighbours.
+    ///
+    /// Use it in place of [`Dbscan`] on large sets. A list ends at K neighbours, so `min` above K + 1 would make everything
+    /// noise and is refused; and edges lead in one direction only, so a cluster is what its first core reaches.
+    ///
+    /// Cost: O(N K) time, O(N) memory.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, KnnGraph, Problem};
+    /// use kinfolk_baselines::{DbscanKnn, Noise};
+    /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 1, 0], vec![0.9, 0.9, 0.8, 0.1], "example")?;
+    /// let method = DbscanKnn { eps: 0.3, min: 2, noise: Noise::Unlabelled, ..DbscanKnn::default() };
+    /// assert_eq!(Clusterer::with(method).run(&Problem::of_graph(&graph))?.labels, [0, 0, 1, -1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DbscanKnn {
+        /// Edges of less than this similarity are left out.
+        pub th: f32 = 0.0, "a similarity from -1 to 1", |th| (-1.0..=1.0).contains(th);
+        /// The largest distance, 1 - cos, between neighbours.
+        pub eps: f32 = 0.3, "a distance 1 - cos from 0 to 2", |eps| (0.0..=2.0).contains(eps);
+        /// Neighbours within eps, itself included, that make a row a core.
+        pub min: usize = 5, "at least 1", |min| *min >= 1;
+        /// What becomes of noise: clusters of one row (singletons), label -1 (kept), or the cluster of the most similar
+        /// row (assigned).
+        pub noise: Noise = Noise::Singletons;
     }
 }
 
-/// Finds dense regions among all rows.
-///
-/// Use it when clusters have like densities and noise is to be told apart; it finds their number itself, but everything
-/// hangs on `eps`. For more than some 200,000 rows [`dbscan_knn`] is the affordable one.
-///
-/// Cost: N^2 D / 2 products; memory O(N) and at most 256 MB for pairs.
-///
-/// ```
-/// use kinfolk::Embeddings;
-/// use kinfolk_baselines::{DbscanParams, Noise, dbscan};
-/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
-/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let params = DbscanParams { eps: 0.1, min: 3, noise: Noise::Kept };
-/// let found = dbscan(&embeddings, &params, &())?;
-/// assert_eq!(found.labels, [0, 0, 0, -1, -1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn dbscan(embeddings: &Embeddings, params: &DbscanParams, progress: &dyn Progress) -> Result<Clusters> {
-    check_common(params.eps, params.min)?;
-    let rows = Rows::from(embeddings);
-    let names = within_radius(rows, params, MOST_PAIRS, progress);
-    Ok(Clusters::with_noise(&names, params.noise, |noise| most_similar(rows, noise)))
+static DBSCAN: MethodInfo = MethodInfo::new(
+    "dbscan",
+    "DBSCAN",
+    "Joins rows that have enough rows within a radius; the others are noise",
+)
+.when("when clusters of similar density lie among noise")
+.cost("N^2 D")
+.input(Input::Rows)
+.in_paper()
+.color("#ff7f0e");
+
+static DBSCAN_KNN: MethodInfo = MethodInfo::new(
+    "dbscan-knn",
+    "DBSCAN (kNN)",
+    "DBSCAN along the edges of the kNN graph, as published for faces",
+)
+.when("when DBSCAN fits but there are too many rows for it")
+.cost("N K")
+.input(Input::Graph)
+.in_paper()
+.color("#b5520b");
+
+impl Method for Dbscan {
+    fn info(&self) -> &'static MethodInfo {
+        &DBSCAN
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let embeddings = problem.embeddings()?;
+        let found = context.timed("partition", || self.partition(embeddings, context.progress()))?;
+        Ok(found.into_clustering(self, None, context))
+    }
 }
 
-/// Finds dense regions along the lists of a kNN graph.
-///
-/// Use it in place of [`dbscan`] on large sets. A list ends at K neighbours, so `min` above K + 1 makes everything noise and is
-/// refused; and edges lead one way only, so that a cluster is what its first core reaches.
-///
-/// Cost: O(N K) time, O(N) memory.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{DbscanKnnParams, Noise, dbscan_knn};
-/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 1, 0], vec![0.9, 0.9, 0.8, 0.1], "example")?;
-/// let params = DbscanKnnParams { eps: 0.3, min: 2, noise: Noise::Kept, ..Default::default() };
-/// assert_eq!(dbscan_knn(&graph, &params, &())?.labels, [0, 0, 1, -1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn dbscan_knn(graph: &KnnGraph, params: &DbscanKnnParams, progress: &dyn Progress) -> Result<Clusters> {
-    check_common(params.eps, params.min)?;
-    check::cosine("th", params.th)?;
-    if params.min > graph.k() + 1 {
-        let found = format!("{} with {} neighbours", params.min, graph.k());
-        return check::refuse("min", "at most the neighbours of the graph and the row itself", found);
+impl Method for DbscanKnn {
+    fn info(&self) -> &'static MethodInfo {
+        &DBSCAN_KNN
     }
-    let n = graph.len();
-    progress.begin("clusters", 1);
-    let least = (1.0 - params.eps).max(params.th);
-    // Lists are by descending similarity, so neighbours are the head of a list.
-    let near = |i: usize| {
-        let (ids, similarities) = graph.neighbours(i);
-        &ids[..similarities.partition_point(|&similarity| similarity >= least)]
-    };
-    let core = |i: usize| near(i).len() + 1 >= params.min;
-    let mut names = vec![-1i64; n];
-    let mut stack = Vec::new();
-    for first in 0..n {
-        if names[first] >= 0 || !core(first) {
-            continue;
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let given = problem.neighbours(80, context)?;
+        let found = context.timed("partition", || self.partition(&given.graph, context.progress()))?;
+        Ok(found.into_clustering(self, Some(given.report), context))
+    }
+}
+
+impl Dbscan {
+    fn partition(&self, embeddings: &Embeddings, progress: &dyn Progress) -> Result<Clusters> {
+        let rows = Rows::from(embeddings);
+        let names = within_radius(rows, self, MOST_PAIRS, progress)?;
+        Ok(Clusters::with_noise(&names, self.noise, |noise| most_similar(rows, noise)))
+    }
+}
+
+impl DbscanKnn {
+    fn partition(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
+        if self.min > graph.k() + 1 {
+            let found = format!("{} with {} neighbours", self.min, graph.k());
+            return check::refuse("min", "at most the neighbours of the graph and the row itself", found);
         }
-        names[first] = first as i64;
-        stack.push(first);
-        while let Some(i) = stack.pop() {
-            if !core(i) {
+        let n = graph.len();
+        progress.check()?;
+        progress.begin("clusters", 1);
+        let least = (1.0 - self.eps).max(self.th);
+        // Lists are by descending similarity, so neighbours are the head of a list.
+        let near = |i: usize| {
+            let (ids, similarities) = graph.neighbours(i);
+            &ids[..similarities.partition_point(|&similarity| similarity >= least)]
+        };
+        let core = |i: usize| near(i).len() + 1 >= self.min;
+        let mut names = vec![-1i64; n];
+        let mut stack = Vec::new();
+        for first in 0..n {
+            if names[first] >= 0 || !core(first) {
                 continue;
             }
-            for &j in near(i) {
-                if names[j as usize] < 0 {
-                    names[j as usize] = first as i64;
-                    stack.push(j as usize);
+            names[first] = first as i64;
+            stack.push(first);
+            while let Some(i) = stack.pop() {
+                if !core(i) {
+                    continue;
+                }
+                for &j in near(i) {
+                    if names[j as usize] < 0 {
+                        names[j as usize] = first as i64;
+                        stack.push(j as usize);
+                    }
                 }
             }
         }
+        progress.advance(1);
+        let nearest = |noise: &[bool]| {
+            let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
+            (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
+        };
+        Ok(Clusters::with_noise(&names, self.noise, nearest))
     }
-    progress.advance(1);
-    let nearest = |noise: &[bool]| {
-        let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
-        (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
-    };
-    Ok(Clusters::with_noise(&names, params.noise, nearest))
-}
-
-fn check_common(eps: f32, min: usize) -> Result<()> {
-    if !(0.0..=2.0).contains(&eps) {
-        return check::refuse("eps", "a distance 1 - cos from 0 to 2", eps);
-    }
-    check::at_least_one("min", min)
 }
 
 /// The pairs of a tile that are within reach.
@@ -174,7 +229,12 @@ fn pairs_of_tile(rows: Rows, (a, b): (usize, usize), least: f32, tile: &mut Vec<
 }
 
 /// The name of each row's cluster, its smallest core; -1 for noise.
-fn within_radius(rows: Rows, params: &DbscanParams, most_pairs: usize, progress: &dyn Progress) -> Vec<i64> {
+fn within_radius(
+    rows: Rows,
+    params: &Dbscan,
+    most_pairs: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<i64>> {
     let n = rows.len();
     let least = 1.0 - params.eps;
     let blocks = n.div_ceil(TILE);
@@ -185,7 +245,9 @@ fn within_radius(rows: Rows, params: &DbscanParams, most_pairs: usize, progress:
     let pairs: Vec<Option<Vec<(u32, u32)>>> = tiles
         .par_iter()
         .map_init(Vec::new, |tile, &at| {
-            progress.tick();
+            if progress.cancelled() {
+                return None;
+            }
             let mut pairs = pairs_of_tile(rows, at, least, tile);
             for &(i, j) in &pairs {
                 counts[i as usize].fetch_add(1, Ordering::Relaxed);
@@ -197,10 +259,11 @@ fn within_radius(rows: Rows, params: &DbscanParams, most_pairs: usize, progress:
             keep.then_some(pairs)
         })
         .collect();
+    progress.check()?;
     let core: Vec<bool> = counts.into_iter().map(|count| count.into_inner() as usize >= params.min).collect();
 
     progress.begin("clusters", tiles.len() as u64);
-    let mut forest = Forest::new(n);
+    let mut forest = DisjointSets::new(n);
     // A border row waits for the names of its clusters: the cores that reach it.
     let mut borders = Vec::new();
     let mut sort_out = |pairs: &[(u32, u32)]| {
@@ -216,6 +279,7 @@ fn within_radius(rows: Rows, params: &DbscanParams, most_pairs: usize, progress:
         }
     };
     for (tiles, pairs) in tiles.chunks(64).zip(pairs.chunks(64)) {
+        progress.check()?;
         let again: Vec<Vec<(u32, u32)>> = tiles
             .par_iter()
             .zip(pairs)
@@ -237,7 +301,7 @@ fn within_radius(rows: Rows, params: &DbscanParams, most_pairs: usize, progress:
             names[border as usize] = of_core;
         }
     }
-    names
+    Ok(names)
 }
 
 /// For each row of noise the most similar row that is none.
@@ -274,7 +338,9 @@ pub(crate) fn most_similar(rows: Rows, noise: &[bool]) -> Vec<Option<u32>> {
 mod tests {
     use super::*;
     use crate::dense::dot;
-    use crate::testing::{embeddings, graphs, on_one_and_three_threads, synthetic};
+    use crate::testing::{
+        embeddings, graphs, on_graph, on_one_and_three_threads, on_rows, refusal, synthetic,
+    };
     use proptest::prelude::*;
 
     /// Expands one cluster after the other, as the paper tells it.
@@ -304,29 +370,29 @@ mod tests {
         #[test]
         fn tiles_find_what_expansion_finds(rows in embeddings(), eps in 0u8..12, min in 1usize..6, most in 0usize..50) {
             // Cosines of small integers, cut where none of them is.
-            let params = DbscanParams { eps: f32::from(eps) * 0.1 + 0.003, min, noise: Noise::Kept };
+            let params = Dbscan { eps: f32::from(eps) * 0.1 + 0.003, min, noise: Noise::Unlabelled };
             let all = Rows::from(&rows);
             let near = |i: usize| {
                 (0..rows.len()).filter(|&j| i == j || dot(all.row(i), all.row(j)) >= 1.0 - params.eps).collect()
             };
             let neighbours: Vec<Vec<usize>> = (0..rows.len()).map(near).collect();
             let expected = slow(&neighbours, min);
-            prop_assert_eq!(within_radius(all, &params, most, &()), expected);
+            prop_assert_eq!(within_radius(all, &params, most, &()).unwrap(), expected);
         }
 
         #[test]
         fn lists_are_followed_as_they_are(graph in graphs(), eps in 0u8..12, min in 1usize..6, th in -1i8..2) {
             let th = f32::from(th) * 0.5;
-            let params = DbscanKnnParams { th, eps: f32::from(eps) * 0.1, min, noise: Noise::Kept };
+            let params = DbscanKnn { th, eps: f32::from(eps) * 0.1, min, noise: Noise::Unlabelled };
             let near = |i: usize| {
                 let (ids, similarities) = graph.neighbours(i);
                 let kept = ids.iter().zip(similarities).filter(|&(_, &s)| s >= th && s >= 1.0 - params.eps);
                 std::iter::once(i).chain(kept.map(|(&j, _)| j as usize)).collect()
             };
             let neighbours: Vec<Vec<usize>> = (0..graph.len()).map(near).collect();
-            match dbscan_knn(&graph, &params, &()) {
+            match params.partition(&graph, &()) {
                 Ok(found) => {
-                    let expected = Clusters::with_noise(&slow(&neighbours, min), Noise::Kept, |_| vec![]);
+                    let expected = Clusters::with_noise(&slow(&neighbours, min), Noise::Unlabelled, |_| vec![]);
                     prop_assert_eq!(found, expected);
                 }
                 Err(_) => prop_assert!(min > graph.k() + 1),
@@ -351,36 +417,34 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let message = |eps, min| {
-            dbscan(&rows, &DbscanParams { eps, min, ..Default::default() }, &()).unwrap_err().to_string()
-        };
+        let message = |eps, min| refusal(on_rows(&Dbscan { eps, min, ..Dbscan::default() }, &rows));
         assert_eq!(message(-0.1, 2), "eps: expected a distance 1 - cos from 0 to 2, found -0.1");
         assert!(message(f32::NAN, 2).starts_with("eps"));
         assert!(message(0.1, 0).starts_with("min"));
         let graph = crate::testing::knn(&rows, 1);
-        let on_graph = |params| dbscan_knn(&graph, &params, &()).unwrap_err().to_string();
-        assert!(on_graph(DbscanKnnParams { min: 3, ..Default::default() }).starts_with("min"));
-        assert!(on_graph(DbscanKnnParams { th: 2.0, min: 1, ..Default::default() }).starts_with("th"));
+        let message = |params: DbscanKnn| refusal(on_graph(&params, &graph));
+        assert!(message(DbscanKnn { min: 3, ..Default::default() }).starts_with("min"));
+        assert!(message(DbscanKnn { th: 2.0, min: 1, ..Default::default() }).starts_with("th"));
     }
 
     #[test]
     fn all_noise_and_all_one() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let found = |eps, min, noise| dbscan(&rows, &DbscanParams { eps, min, noise }, &()).unwrap();
-        assert_eq!(found(0.1, 2, Noise::Kept).labels, [-1, -1]);
+        let found = |eps, min, noise| on_rows(&Dbscan { eps, min, noise }, &rows).unwrap();
+        assert_eq!(found(0.1, 2, Noise::Unlabelled).labels, [-1, -1]);
         assert_eq!(found(0.1, 2, Noise::Assigned).labels, [0, 1]);
-        assert_eq!(found(1.5, 2, Noise::Kept).labels, [0, 0]);
-        assert_eq!(found(0.1, 1, Noise::Kept).noise, Some(vec![false; 2]));
+        assert_eq!(found(1.5, 2, Noise::Unlabelled).labels, [0, 0]);
+        assert_eq!(found(0.1, 1, Noise::Unlabelled).report.noise_rows, Some(0));
     }
 
     #[test]
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(40);
-        let params = DbscanParams { eps: 0.25, min: 10, noise: Noise::Assigned };
-        let [one, three] = on_one_and_three_threads(|| dbscan(&rows, &params, &()).unwrap());
+        let params = Dbscan { eps: 0.25, min: 10, noise: Noise::Assigned };
+        let [one, three] = on_one_and_three_threads(|| params.partition(&rows, &()).unwrap());
         assert_eq!(one, three);
-        let few = within_radius(Rows::from(&rows), &params, 1000, &());
-        assert_eq!(few, within_radius(Rows::from(&rows), &params, MOST_PAIRS, &()));
+        let few = within_radius(Rows::from(&rows), &params, 1000, &()).unwrap();
+        assert_eq!(few, within_radius(Rows::from(&rows), &params, MOST_PAIRS, &()).unwrap());
         let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
         assert!(scores.bcubed.f > 0.3, "{scores:?}");
     }

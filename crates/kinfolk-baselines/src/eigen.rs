@@ -5,12 +5,12 @@
 //!
 //! Sparse: block Lanczos with thick restart (Wu and Simon, 2000). The basis grows by blocks of [`BLOCK`] vectors, each the
 //! product of the matrix with the block before, made orthogonal, twice, to all there is; when it is full, the best Ritz vectors
-//! are kept and it grows again from there. Blocks find eigenvalues that lie close together, which clusters alike make.
+//! stay and it grows again from there. Blocks find eigenvalues that lie close together, which clusters alike make.
 //! Vectors are f64. One product takes O(E) for each vector, orthogonalising O(N m) for each.
 
 use crate::random::Stream;
 use gemm::Parallelism;
-use kinfolk::Progress;
+use kinfolk::{Progress, Result};
 use rayon::prelude::*;
 
 /// Vectors that are multiplied together: eight f64 are a line of the cache.
@@ -22,21 +22,25 @@ const MOST_RESTARTS: usize = 300;
 const TASK: usize = 512;
 
 /// All eigenvalues of the symmetric `matrix` (m x m), descending, and the eigenvectors, one after the other.
-pub(crate) fn dense(mut matrix: Vec<f64>, m: usize) -> (Vec<f64>, Vec<f64>) {
-    let (mut diagonal, mut beside, mut q) = tridiagonal(&mut matrix, m);
-    implicit_ql(&mut diagonal, &mut beside, &mut q, m);
+pub(crate) fn dense(mut matrix: Vec<f64>, m: usize, progress: &dyn Progress) -> Result<(Vec<f64>, Vec<f64>)> {
+    let (mut diagonal, mut beside, mut q) = tridiagonal(&mut matrix, m, progress)?;
+    implicit_ql(&mut diagonal, &mut beside, &mut q, m, progress)?;
     let mut order: Vec<usize> = (0..m).collect();
     order.sort_by(|&a, &b| diagonal[b].total_cmp(&diagonal[a]).then(a.cmp(&b)));
     let values = order.iter().map(|&at| diagonal[at]).collect();
     let vectors = order.iter().flat_map(|&at| &q[at * m..][..m]).copied().collect();
-    (values, vectors)
+    Ok((values, vectors))
 }
 
-/// Reduces `a` to a tridiagonal T with A = Q^T T Q; returns diagonal, what is beside it, and Q by rows.
-fn tridiagonal(a: &mut [f64], m: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+/// Diagonal, what is beside it, and Q by rows.
+type Tridiagonal = (Vec<f64>, Vec<f64>, Vec<f64>);
+
+/// Reduces `a` to a tridiagonal T with A = Q^T T Q.
+fn tridiagonal(a: &mut [f64], m: usize, progress: &dyn Progress) -> Result<Tridiagonal> {
     // The reflections, each of a vector v with |v|^2 = 2: H = I - v v^T.
     let mut reflections: Vec<Option<Vec<f64>>> = Vec::with_capacity(m);
     for k in 0..m.saturating_sub(2) {
+        progress.check()?;
         // Row k right of the diagonal becomes (alpha, 0, 0, ...).
         let x = &a[k * m + k + 1..(k + 1) * m];
         let rest: f64 = x[1..].iter().map(|v| v * v).sum();
@@ -74,6 +78,9 @@ fn tridiagonal(a: &mut [f64], m: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let mut q = vec![0.0; m * m];
     (0..m).for_each(|i| q[i * m + i] = 1.0);
     q.par_chunks_mut(m.max(1)).for_each(|row| {
+        if progress.cancelled() {
+            return;
+        }
         for (k, reflection) in reflections.iter().enumerate().rev() {
             if let Some(v) = reflection {
                 let tail = &mut row[k + 1..];
@@ -82,12 +89,14 @@ fn tridiagonal(a: &mut [f64], m: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
             }
         }
     });
-    (diagonal, beside, q)
+    progress.check()?;
+    Ok((diagonal, beside, q))
 }
 
 /// Turns the tridiagonal matrix into a diagonal one, and the rows of `q` along.
-fn implicit_ql(d: &mut [f64], e: &mut [f64], q: &mut [f64], m: usize) {
+fn implicit_ql(d: &mut [f64], e: &mut [f64], q: &mut [f64], m: usize, progress: &dyn Progress) -> Result<()> {
     for l in 0..m {
+        progress.check()?;
         for _ in 0..100 {
             let small = |i: usize| e[i].abs() <= f64::EPSILON * (d[i].abs() + d[i + 1].abs());
             let end = (l..m - 1).find(|&i| small(i)).unwrap_or(m - 1);
@@ -129,6 +138,7 @@ fn implicit_ql(d: &mut [f64], e: &mut [f64], q: &mut [f64], m: usize) {
             }
         }
     }
+    Ok(())
 }
 
 /// A symmetric matrix with few entries, by rows.
@@ -310,11 +320,11 @@ pub(crate) fn largest(
     want: usize,
     seed: u64,
     progress: &dyn Progress,
-) -> (Vec<f64>, Vec<f64>) {
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let n = matrix.len();
     let known_count = known.len() / n;
     if known_count >= want {
-        return (vec![1.0; want], known[..want * n].to_vec());
+        return Ok((vec![1.0; want], known[..want * n].to_vec()));
     }
     let most = (2 * want).max(want + 6 * BLOCK).min(n);
     let mut stream = Stream::new(seed, 0x65_69_67);
@@ -332,7 +342,7 @@ pub(crate) fn largest(
     let mut converged = 0;
     for restart in 0.. {
         let r = loop {
-            progress.tick();
+            progress.check()?;
             let mut w = multiply(matrix, &block);
             let columns = block.len() / n;
             let scale = w.chunks_exact(n).map(norm).fold(0.0, f64::max);
@@ -355,7 +365,7 @@ pub(crate) fn largest(
         };
         let (next, r, columns) = r;
         let small: Vec<f64> = (0..done).flat_map(|i| t[i * width..][..done].to_vec()).collect();
-        let (values, vectors) = dense(small, done);
+        let (values, vectors) = dense(small, done, progress)?;
         let residual = |i: usize| {
             // |R s|, s the part of the Ritz vector that lies in the last block.
             let s = &vectors[i * done + done - columns..(i + 1) * done];
@@ -371,7 +381,7 @@ pub(crate) fn largest(
         let mut kept = vec![0.0; keep * n];
         basis.combine_first(&vectors[..keep * done], done, &mut kept);
         if finished {
-            return (values[..want].to_vec(), kept);
+            return Ok((values[..want].to_vec(), kept));
         }
         t.fill(0.0);
         (0..keep).for_each(|i| t[i * width + i] = values[i]);
@@ -380,7 +390,7 @@ pub(crate) fn largest(
         block = next;
         basis.data.extend_from_slice(&block);
     }
-    (Vec::new(), Vec::new())
+    Ok((Vec::new(), Vec::new()))
 }
 
 impl Basis {
@@ -439,7 +449,7 @@ mod tests {
         #[test]
         fn dense_eigenvectors_are_eigenvectors(n in 1usize..30, seed in 0u64..999, rank in 1usize..9) {
             let matrix = symmetric(n, seed, rank);
-            let (values, vectors) = dense(matrix.clone(), n);
+            let (values, vectors) = dense(matrix.clone(), n, &()).unwrap();
             prop_assert!(values.is_sorted_by(|a, b| a >= b));
             prop_assert_eq!(vectors.len(), n * n);
             prop_assert!(check(&matrix, n, &values, &vectors) < 1e-9);
@@ -449,8 +459,8 @@ mod tests {
         fn the_largest_are_those_of_the_dense(n in 2usize..150, seed in 0u64..999, rank in 1usize..40) {
             let matrix = Full { n, data: symmetric(n, seed, rank) };
             let want = 1 + seed as usize % n.min(12);
-            let (values, vectors) = largest(&matrix, Vec::new(), want, seed, &());
-            let (expected, _) = dense(matrix.data.clone(), n);
+            let (values, vectors) = largest(&matrix, Vec::new(), want, seed, &()).unwrap();
+            let (expected, _) = dense(matrix.data.clone(), n, &()).unwrap();
             for (found, expected) in values.iter().zip(&expected) {
                 prop_assert!((found - expected).abs() < 1e-7, "{:?} {:?}", values, expected);
             }
@@ -460,9 +470,9 @@ mod tests {
 
     #[test]
     fn diagonal_and_zero_matrices() {
-        let (values, vectors) = dense(vec![2.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0, -1.0], 3);
+        let (values, vectors) = dense(vec![2.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0, -1.0], 3, &()).unwrap();
         assert_eq!(values, [5.0, 2.0, -1.0]);
         assert_eq!(vectors, [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
-        assert_eq!(dense(vec![0.0; 16], 4).0, [0.0; 4]);
+        assert_eq!(dense(vec![0.0; 16], 4, &()).unwrap().0, [0.0; 4]);
     }
 }

@@ -1,10 +1,10 @@
 //! Hierarchical agglomerative clustering: the two nearest clusters become one, until they are far enough apart.
 //!
-//! [`hac`] is exact: all distances |x - y|, then kodama's spanning tree (single linkage) or nearest-neighbour chain
+//! On rows it is exact: all distances |x - y|, then kodama's spanning tree (single linkage) or nearest-neighbour chain
 //! (Murtagh, 1983; Müllner, 2011). N^2 D / 2 products, O(N^2) steps, 2 N^2 bytes.
 //!
-//! [`hac_knn`] sees only the edges of a kNN graph, which makes it fit for any N. Single linkage is Kruskal's spanning
-//! forest. Average linkage is that of graphs (Dhulipala et al., 2021): the similarity of two clusters is the sum of the
+//! On a kNN graph it sees only the edges, which makes it fit for any N. Single linkage is Kruskal's spanning forest.
+//! Average linkage is that of graphs (Dhulipala et al., 2021): the similarity of two clusters is the sum of the
 //! similarities of the edges between them over the number of pairs of rows, so that pairs without an edge count as 0. It is
 //! reducible, so a nearest-neighbour chain finds the same merges as always joining the most similar two; O(N K) memory and, with
 //! the smaller of two neighbour lists poured into the larger, about N K log N steps.
@@ -12,9 +12,11 @@
 use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::{Rows, products};
-use kinfolk::Forest;
-use kinfolk::{Embeddings, KnnGraph, Progress, Result};
-use kodama::Method;
+use kinfolk::DisjointSets;
+use kinfolk::{
+    Clustering, Context, Embeddings, Input, KnnGraph, Method, MethodInfo, ParamValue, Parameters, Problem,
+    Progress, Result,
+};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -36,134 +38,162 @@ pub enum Linkage {
     Ward,
 }
 
-/// Where to stop joining.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cut {
-    /// At this number of clusters.
-    Clusters(usize),
-    /// Where the next two are farther apart than this. For unit rows, distance d is cosine 1 - d^2 / 2.
-    Distance(f32),
-}
+kinfolk::word_values!(Linkage: "single, complete, average or ward",
+    "single" => Linkage::Single, "complete" => Linkage::Complete, "average" => Linkage::Average, "ward" => Linkage::Ward);
 
-/// Parameters of [`hac`] and [`hac_knn`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct HacParams {
-    /// How far two clusters are from each other.
-    pub linkage: Linkage,
-    /// Where to stop joining.
-    pub cut: Cut,
-}
-
-impl Default for HacParams {
-    fn default() -> Self {
-        HacParams { linkage: Linkage::default(), cut: Cut::Distance(1.0) }
-    }
-}
-
-/// The most rows that [`hac`] takes: 1.8 GB of distances.
+/// The most rows on which [`Hac`] is exact: 1.8 GB of distances. Above, it works on the graph.
 pub const HAC_UP_TO: usize = 30_000;
 
-/// Joins the two nearest clusters again and again, with all distances in memory.
-///
-/// Use it up to [`HAC_UP_TO`] rows; average linkage with a cut by distance needs no number of clusters and is among the best of
-/// the classical ways for identities. Above, [`hac_knn`].
-///
-/// Cost: N^2 D / 2 products on all threads, O(N^2) on one; 2 N^2 bytes.
-///
-/// ```
-/// use kinfolk::Embeddings;
-/// use kinfolk_baselines::{Cut, HacParams, Linkage, hac};
-/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
-/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let params = HacParams { linkage: Linkage::Ward, cut: Cut::Clusters(2) };
-/// assert_eq!(hac(&embeddings, &params, &())?.labels, [0, 0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn hac(embeddings: &Embeddings, params: &HacParams, progress: &dyn Progress) -> Result<Clusters> {
-    let n = embeddings.len();
-    check_cut(params.cut, n)?;
-    if n > HAC_UP_TO {
-        let expected = "at most 30000 rows, whose distances fit memory; single and average linkage on the kNN graph take more";
-        return check::refuse("hac", expected, n);
+/// Two clusters are joined up to this distance by default.
+const DISTANCE: f32 = 1.0;
+
+kinfolk::parameters! {
+    /// Hierarchical agglomerative clustering: joins the two nearest clusters again and again.
+    ///
+    /// Use it on small sets: average linkage with a cut by distance needs no number of clusters and is among the best of the
+    /// classical methods for identities.
+    ///
+    /// Up to [`HAC_UP_TO`] rows it is exact; above, and where only a graph is given, it knows the edges of the kNN graph. Only
+    /// single and average linkage can be computed from these, and joining ends early when no edges are left.
+    ///
+    /// Cost: N^2 D / 2 products on all threads, O(N^2) on one, 2 N^2 bytes; on the graph N K log(N K) steps, O(N K) memory.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, Embeddings, KnnGraph, Problem};
+    /// use kinfolk_baselines::{Hac, Linkage};
+    /// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+    /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+    /// let ward = Hac { linkage: Linkage::Ward, clusters: Some(2), ..Hac::default() };
+    /// assert_eq!(Clusterer::with(ward).fit(&embeddings)?.labels, [0, 0, 0, 1, 1]);
+    ///
+    /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 1, 0], vec![0.9, 0.9, 0.8, 0.1], "example")?;
+    /// let single = Hac { linkage: Linkage::Single, distance: 0.7, ..Hac::default() };
+    /// assert_eq!(Clusterer::with(single).run(&Problem::of_graph(&graph))?.labels, [0, 0, 0, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Hac {
+        /// How far two clusters are from each other.
+        pub linkage: Linkage = Linkage::Average;
+        /// How many clusters to make; auto joins up to the distance instead.
+        pub clusters: Option<usize> = None, "at least 1, at most the number of rows",
+            |clusters| clusters.is_none_or(|clusters| clusters >= 1);
+        /// Clusters farther apart than this are not joined, unless the number of clusters is set. For unit rows, distance d
+        /// is cosine 1 - d^2 / 2.
+        pub distance: f32 = DISTANCE, "a finite number of 0 or more",
+            |distance| *distance >= 0.0 && distance.is_finite();
     }
-    if n == 1 {
-        return Ok(Clusters::from_names(&[0u32]));
-    }
-    let mut distances = distances(Rows::from(embeddings), progress);
-    progress.begin("merges", 1);
-    let method = match params.linkage {
-        Linkage::Single => Method::Single,
-        Linkage::Complete => Method::Complete,
-        Linkage::Average => Method::Average,
-        Linkage::Ward => Method::Ward,
-    };
-    let merges = kodama::linkage(&mut distances, n, method);
-    let mut forest = Forest::new(n);
-    // A member of each cluster: rows, then what each step made.
-    let mut member: Vec<u32> = (0..n as u32).collect();
-    let stop = match params.cut {
-        Cut::Clusters(clusters) => n - clusters,
-        Cut::Distance(distance) => merges.steps().partition_point(|step| step.dissimilarity <= distance),
-    };
-    for step in &merges.steps()[..stop] {
-        let (a, b) = (member[step.cluster1], member[step.cluster2]);
-        forest.join(a, b);
-        member.push(a);
-    }
-    progress.advance(1);
-    Ok(Clusters::from_names(&forest.names()))
 }
 
-/// Joins the two most similar clusters again and again, as far as a kNN graph knows.
-///
-/// Use it where [`hac`] does not fit. Only single and average linkage can be had without all distances. A cut by distance d
-/// is one by similarity, 1 - d^2 / 2; a cut by number of clusters ends earlier when no edges are left.
-///
-/// Cost: N K log(N K) steps, O(N K) memory.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{Cut, HacParams, Linkage, hac_knn};
-/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 1, 0], vec![0.9, 0.9, 0.8, 0.1], "example")?;
-/// let params = HacParams { linkage: Linkage::Single, cut: Cut::Distance(0.7) };
-/// assert_eq!(hac_knn(&graph, &params, &())?.labels, [0, 0, 0, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn hac_knn(graph: &KnnGraph, params: &HacParams, progress: &dyn Progress) -> Result<Clusters> {
-    let n = graph.len();
-    check_cut(params.cut, n)?;
-    let (most, least) = match params.cut {
-        Cut::Clusters(clusters) => (n - clusters, f64::NEG_INFINITY),
-        Cut::Distance(distance) => (n, 1.0 - f64::from(distance).powi(2) / 2.0),
-    };
-    progress.begin("merges", n as u64);
-    let mut merges = match params.linkage {
-        Linkage::Single => single(graph),
-        Linkage::Average => average(graph, least, progress),
-        linkage => {
-            let expected = "single or average, which can be had from a kNN graph";
-            return check::refuse("linkage", expected, format!("{linkage:?}").to_lowercase());
+static INFO: MethodInfo = MethodInfo::new(
+    "hac",
+    "Hierarchical agglomerative clustering",
+    "Joins the two nearest clusters until they are too far apart or few enough",
+)
+.when("on small sets without noise, when a distance or the number of clusters is known")
+.cost("N^2 D up to 30,000 rows, then N K log N")
+.input(Input::RowsOrGraph)
+.in_paper()
+.color("#2ca02c");
+
+impl Method for Hac {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn uses_graph(&self, rows: usize) -> bool {
+        rows > HAC_UP_TO
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        if self.clusters.is_some() {
+            check::clusters(self.clusters, problem.len())?;
+            if self.distance != DISTANCE {
+                return check::refuse("distance", "no distance with a number of clusters", self.distance);
+            }
         }
-    };
-    // Chains find merges out of order. A merge never has a larger similarity than those it builds on, but for rounding;
-    // the order in which they were found settles ties.
-    merges.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
-    let mut forest = Forest::new(n);
-    for merge in merges.iter().take(most).take_while(|merge| merge.similarity >= least) {
-        forest.join(merge.a, merge.b);
+        if problem.has_embeddings() && !self.uses_graph(problem.len()) {
+            let embeddings = problem.embeddings()?;
+            let found = context.timed("partition", || self.partition_rows(embeddings, context.progress()))?;
+            return Ok(found.into_clustering(self, None, context));
+        }
+        if !matches!(self.linkage, Linkage::Single | Linkage::Average) {
+            let expected = "single or average, which can be computed from a kNN graph";
+            return check::refuse("linkage", expected, self.linkage.format());
+        }
+        let given = problem.neighbours(80, context)?;
+        let found = context.timed("partition", || self.partition_graph(&given.graph, context.progress()))?;
+        Ok(found.into_clustering(self, Some(given.report), context))
     }
-    Ok(Clusters::from_names(&forest.names()))
 }
 
-fn check_cut(cut: Cut, n: usize) -> Result<()> {
-    match cut {
-        Cut::Clusters(clusters) => check::clusters(clusters, n),
-        Cut::Distance(distance) => check::not_negative("distance", f64::from(distance)),
+impl Hac {
+    /// With all distances in memory.
+    fn partition_rows(&self, embeddings: &Embeddings, progress: &dyn Progress) -> Result<Clusters> {
+        let n = embeddings.len();
+        if n == 1 {
+            return Ok(Clusters::from_names(&[0u32]));
+        }
+        let mut distances = distances(Rows::from(embeddings), progress)?;
+        progress.begin("merges", 1);
+        let linkage = match self.linkage {
+            Linkage::Single => kodama::Method::Single,
+            Linkage::Complete => kodama::Method::Complete,
+            Linkage::Average => kodama::Method::Average,
+            Linkage::Ward => kodama::Method::Ward,
+        };
+        let merges = kodama::linkage(&mut distances, n, linkage);
+        let mut forest = DisjointSets::new(n);
+        // A member of each cluster: rows, then what each step made.
+        let mut member: Vec<u32> = (0..n as u32).collect();
+        let stop = match self.clusters {
+            Some(clusters) => n - clusters,
+            None => merges.steps().partition_point(|step| step.dissimilarity <= self.distance),
+        };
+        for step in &merges.steps()[..stop] {
+            let (a, b) = (member[step.cluster1], member[step.cluster2]);
+            forest.join(a, b);
+            member.push(a);
+        }
+        progress.advance(1);
+        Ok(Clusters::from_names(&forest.names()))
+    }
+
+    /// With single or average linkage, as far as a kNN graph knows.
+    fn partition_graph(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
+        let n = graph.len();
+        let (most, least) = match self.clusters {
+            Some(clusters) => (n - clusters, f64::NEG_INFINITY),
+            None => (n, 1.0 - f64::from(self.distance).powi(2) / 2.0),
+        };
+        progress.check()?;
+        progress.begin("merges", n as u64);
+        let mut merges = match self.linkage {
+            Linkage::Single => single(graph),
+            _ => average(graph, least, progress)?,
+        };
+        // Chains find merges out of order. A merge never has a larger similarity than those it builds on, but for rounding;
+        // the order in which they were found settles ties.
+        merges.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+        let mut forest = DisjointSets::new(n);
+        for merge in merges.iter().take(most).take_while(|merge| merge.similarity >= least) {
+            forest.join(merge.a, merge.b);
+        }
+        Ok(Clusters::from_names(&forest.names()))
     }
 }
 
 /// |x - y| of all pairs: those of row 0 with 1.., then those of row 1 with 2.. and so on.
-fn distances(rows: Rows, progress: &dyn Progress) -> Vec<f32> {
+fn distances(rows: Rows, progress: &dyn Progress) -> Result<Vec<f32>> {
     let n = rows.len();
     let mut condensed = vec![0.0f32; n * (n - 1) / 2];
     let mut rest = condensed.as_mut_slice();
@@ -183,7 +213,9 @@ fn distances(rows: Rows, progress: &dyn Progress) -> Vec<f32> {
             own = others;
         }
         for first in (range.start..n).step_by(TILE) {
-            progress.tick();
+            if progress.cancelled() {
+                return;
+            }
             let part = first..(first + TILE).min(n);
             tile.resize(range.len() * part.len(), 0.0);
             products(rows.part(range.clone()), rows.part(part.clone()), tile, false);
@@ -198,7 +230,8 @@ fn distances(rows: Rows, progress: &dyn Progress) -> Vec<f32> {
         }
         progress.advance(1);
     });
-    condensed
+    progress.check()?;
+    Ok(condensed)
 }
 
 /// Two clusters, each named by a member, become one.
@@ -228,7 +261,7 @@ fn edges(graph: &KnnGraph) -> Vec<(u32, u32, f32)> {
 fn single(graph: &KnnGraph) -> Vec<Merge> {
     let mut edges = edges(graph);
     edges.par_sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
-    let mut forest = Forest::new(graph.len());
+    let mut forest = DisjointSets::new(graph.len());
     edges.retain(|&(a, b, _)| forest.join(a, b));
     edges.into_iter().map(|(a, b, similarity)| Merge { a, b, similarity: similarity.into() }).collect()
 }
@@ -239,7 +272,7 @@ type Sums = HashMap<u32, f64, BuildHasherDefault<Mix>>;
 /// Average linkage by a nearest-neighbour chain: each of the chain's clusters is followed by the one most similar to it, and
 /// two that are each other's are joined. Merges of less than `least` are not looked for: without them no cluster grows to have
 /// most of the others for neighbours.
-fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Vec<Merge> {
+fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Result<Vec<Merge>> {
     let n = graph.len();
     let mut sums: Vec<Sums> = vec![Sums::default(); n];
     for (a, b, similarity) in edges(graph) {
@@ -259,11 +292,11 @@ fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Vec<Merge> 
         while chain.is_empty() && open[first as usize] {
             chain.push(first);
             let found = merges.len();
-            grow(&mut chain, least, &mut sums, &mut sizes, &mut open, &mut merges, progress);
+            grow(&mut chain, least, &mut sums, &mut sizes, &mut open, &mut merges, progress)?;
             progress.advance((merges.len() - found) as u64);
         }
     }
-    merges
+    Ok(merges)
 }
 
 /// Lets the chain grow, and joins at its end, until nothing is left of it.
@@ -275,9 +308,9 @@ fn grow(
     open: &mut [bool],
     merges: &mut Vec<Merge>,
     progress: &dyn Progress,
-) {
+) -> Result<()> {
     while let Some(&top) = chain.last() {
-        progress.tick();
+        progress.check()?;
         let below = chain.len().checked_sub(2).map(|at| chain[at]);
         let size = sizes[top as usize];
         // Of equals the one the chain comes from, so that it ends; then the smallest.
@@ -310,6 +343,7 @@ fn grow(
         open[from as usize] = false;
         merges.push(Merge { a: from, b: to, similarity });
     }
+    Ok(())
 }
 
 /// Multiplies and folds: the default hasher, made against hostile keys, would take most of the time.
@@ -335,7 +369,9 @@ impl Hasher for Mix {
 mod tests {
     use super::*;
     use crate::dense::dot;
-    use crate::testing::{embeddings, knn, on_one_and_three_threads, same_groups, synthetic};
+    use crate::testing::{
+        embeddings, knn, on_graph, on_one_and_three_threads, on_rows, refusal, same_groups, synthetic,
+    };
     use proptest::prelude::*;
 
     /// Distance of two clusters by the definition.
@@ -385,7 +421,7 @@ mod tests {
     }
 
     /// Rows that hardly ever tie.
-    fn disturbed() -> impl Strategy<Value = Embeddings> {
+    fn untied() -> impl Strategy<Value = Embeddings> {
         (2usize..5, 2usize..14).prop_flat_map(|(dim, n)| {
             prop::collection::vec(-1.0f32..1.0, dim * n).prop_map(move |mut data| {
                 data.iter_mut().step_by(dim).for_each(|v| *v += 1.5);
@@ -396,24 +432,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merges_are_of_the_nearest_two(rows in disturbed(), which in 0usize..4, at in 0.0..1.0) {
+        fn merges_are_of_the_nearest_two(rows in untied(), which in 0usize..4, at in 0.0..1.0) {
             let linkage = [Linkage::Single, Linkage::Complete, Linkage::Average, Linkage::Ward][which];
             let steps = slow(Rows::from(&rows), linkage);
             prop_assume!(steps.is_some());
             let steps = steps.unwrap();
             let step = (at * steps.len() as f64) as usize;
             let (distance, expected) = &steps[step];
-            let found = |cut| hac(&rows, &HacParams { linkage, cut }, &()).unwrap().labels;
-            let clusters = rows.len() - 1 - step;
-            prop_assert!(same_groups(&found(Cut::Clusters(clusters)), expected));
-            prop_assert!(same_groups(&found(Cut::Distance(*distance as f32 + 5e-5)), expected));
+            let found = |method: Hac| on_rows(&method, &rows).unwrap().labels;
+            let clusters = Some(rows.len() - 1 - step);
+            let counted = found(Hac { linkage, clusters, ..Hac::default() });
+            prop_assert!(same_groups(&counted, expected));
+            let distance = *distance as f32 + 5e-5;
+            let measured = found(Hac { linkage, distance, ..Hac::default() });
+            prop_assert!(same_groups(&measured, expected));
         }
 
         #[test]
         fn distances_are_where_kodama_looks(rows in embeddings()) {
             prop_assume!(rows.len() > 1);
             let all = Rows::from(&rows);
-            let mut at = distances(all, &()).into_iter();
+            let mut at = distances(all, &()).unwrap().into_iter();
             for i in 0..rows.len() {
                 for j in i + 1..rows.len() {
                     let expected = (2.0 - 2.0 * dot(all.row(i), all.row(j))).max(0.0);
@@ -425,15 +464,15 @@ mod tests {
         }
 
         #[test]
-        fn single_linkage_on_a_whole_graph_is_exact(rows in disturbed(), distance in 0.1f32..1.5) {
+        fn single_linkage_on_a_whole_graph_is_exact(rows in untied(), distance in 0.1f32..1.5) {
             let graph = knn(&rows, rows.len() - 1);
-            let params = HacParams { linkage: Linkage::Single, cut: Cut::Distance(distance) };
-            let (found, expected) = (hac_knn(&graph, &params, &()).unwrap(), hac(&rows, &params, &()).unwrap());
-            prop_assert_eq!(found, expected);
+            let method = Hac { linkage: Linkage::Single, distance, ..Hac::default() };
+            let (found, expected) = (on_graph(&method, &graph).unwrap(), on_rows(&method, &rows).unwrap());
+            prop_assert_eq!(found.labels, expected.labels);
         }
 
         #[test]
-        fn chains_join_the_most_similar(rows in disturbed(), k in 1usize..14, least in 0.01f32..1.0) {
+        fn chains_join_the_most_similar(rows in untied(), k in 1usize..14, least in 0.01f32..1.0) {
             let graph = knn(&rows, k);
             // By the definition: the two clusters with the largest mean, while it is large enough.
             let n = graph.len();
@@ -462,11 +501,10 @@ mod tests {
             prop_assume!(!tied);
             let mut expected = vec![0; n];
             clusters.iter().enumerate().for_each(|(c, m)| m.iter().for_each(|&i| expected[i] = c as i64));
-            let cut = Cut::Distance((2.0 - 2.0 * least).sqrt());
-            let found = hac_knn(&graph, &HacParams { linkage: Linkage::Average, cut }, &()).unwrap();
+            let distance = (2.0 - 2.0 * least).sqrt();
+            let found = on_graph(&Hac { distance, ..Hac::default() }, &graph).unwrap();
             prop_assert!(same_groups(&found.labels, &expected), "{:?} {:?}", found.labels, expected);
-            let cut = Cut::Clusters(clusters.len());
-            let counted = hac_knn(&graph, &HacParams { linkage: Linkage::Average, cut }, &()).unwrap();
+            let counted = on_graph(&Hac { clusters: Some(clusters.len()), ..Hac::default() }, &graph).unwrap();
             prop_assert!(same_groups(&counted.labels, &expected), "{:?} {:?}", counted.labels, expected);
         }
     }
@@ -474,44 +512,54 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let message =
-            |cut| hac(&rows, &HacParams { cut, ..Default::default() }, &()).unwrap_err().to_string();
-        assert!(message(Cut::Clusters(0)).starts_with("clusters"));
-        assert!(message(Cut::Clusters(3)).starts_with("clusters"));
-        assert!(message(Cut::Distance(f32::NAN)).starts_with("distance"));
-        let many = Embeddings::from_rows(vec![1.0; HAC_UP_TO + 1], 1, "test").unwrap();
-        assert!(hac(&many, &HacParams::default(), &()).unwrap_err().to_string().contains("kNN graph"));
-        let ward = HacParams { linkage: Linkage::Ward, ..Default::default() };
-        let on_graph = hac_knn(&knn(&rows, 1), &ward, &()).unwrap_err().to_string();
+        let message = |method: Hac| refusal(on_rows(&method, &rows));
+        assert!(message(Hac { clusters: Some(0), ..Hac::default() }).starts_with("clusters"));
+        assert!(message(Hac { clusters: Some(3), ..Hac::default() }).starts_with("clusters"));
+        assert!(message(Hac { distance: f32::NAN, ..Hac::default() }).starts_with("distance"));
         assert_eq!(
-            on_graph,
-            "linkage: expected single or average, which can be had from a kNN graph, found ward"
+            message(Hac { clusters: Some(2), distance: 0.5, ..Hac::default() }),
+            "distance: expected no distance with a number of clusters, found 0.5"
         );
+        let ward = Hac { linkage: Linkage::Ward, ..Hac::default() };
+        assert_eq!(
+            refusal(on_graph(&ward, &knn(&rows, 1))),
+            "linkage: expected single or average, which can be computed from a kNN graph, found ward"
+        );
+    }
+
+    #[test]
+    fn the_graph_is_used_above_the_limit() {
+        let many = Embeddings::from_rows(vec![1.0; HAC_UP_TO + 1], 1, "test").unwrap();
+        assert!(!Hac::default().uses_graph(HAC_UP_TO) && Hac::default().uses_graph(many.len()));
+        let complete = Hac { linkage: Linkage::Complete, ..Hac::default() };
+        assert!(refusal(on_rows(&complete, &many)).contains("kNN graph"));
     }
 
     #[test]
     fn one_row_duplicates_and_as_many_clusters_as_rows() {
         let one = Embeddings::from_rows(vec![1.0], 1, "test").unwrap();
-        assert_eq!(hac(&one, &HacParams::default(), &()).unwrap().labels, [0]);
+        assert_eq!(on_rows(&Hac::default(), &one).unwrap().labels, [0]);
         let same = Embeddings::from_rows(vec![1.0; 5], 1, "test").unwrap();
         for linkage in [Linkage::Single, Linkage::Complete, Linkage::Average, Linkage::Ward] {
-            let found = |cut| hac(&same, &HacParams { linkage, cut }, &()).unwrap().len();
-            assert_eq!((found(Cut::Distance(0.01)), found(Cut::Clusters(5))), (1, 5));
+            let found = |method: Hac| on_rows(&method, &same).unwrap().len();
+            let near = Hac { linkage, distance: 0.01, ..Hac::default() };
+            let five = Hac { linkage, clusters: Some(5), ..Hac::default() };
+            assert_eq!((found(near), found(five)), (1, 5));
         }
     }
 
     #[test]
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(40);
-        let params = HacParams { cut: Cut::Distance(0.95), ..Default::default() };
+        let exact = Hac { distance: 0.95, ..Hac::default() };
         let graph = knn(&rows, 60);
-        let on_graph = HacParams { cut: Cut::Distance(1.2), ..Default::default() };
+        let along_edges = Hac { distance: 1.2, ..Hac::default() };
         let [one, three] = on_one_and_three_threads(|| {
-            [hac(&rows, &params, &()).unwrap(), hac_knn(&graph, &on_graph, &()).unwrap()]
+            [on_rows(&exact, &rows).unwrap().labels, on_graph(&along_edges, &graph).unwrap().labels]
         });
         assert_eq!(one, three);
         for found in one {
-            let scores = kinfolk::metrics::evaluate(&truth, &found.labels).unwrap();
+            let scores = kinfolk::metrics::evaluate(&truth, &found).unwrap();
             assert!(scores.bcubed.f > 0.5, "{scores:?}");
         }
     }

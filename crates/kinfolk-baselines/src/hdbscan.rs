@@ -6,19 +6,22 @@
 //! off. With lambda = 1 / reach, a cluster is worth the sum over its rows of how long, in lambda, they stay in it; those
 //! clusters are taken that are worth more than what is taken of the clusters within them.
 //!
-//! [`hdbscan`] finds the spanning tree exactly, by Boruvka's algorithm: in each round, every component finds its shortest edge
+//! On rows the spanning tree is found exactly, by Boruvka's algorithm: in each round, every component finds its shortest edge
 //! to another. An exact kNN graph answers for most rows. What a list cannot answer has a bound, the similarity of the last in
-//! the list, so rows are asked by descending bound, in tiles, and only while their bound beats what their component has
+//! the list, so rows are compared by descending bound, in tiles, and only while their bound beats what their component has
 //! already. Everything is done on similarities, 1 - d^2 / 2, of which the reach is the smallest.
 //!
-//! [`hdbscan_knn`] knows only the edges of a kNN graph; what they do not connect is connected last, at distance 2.
+//! On a kNN graph only its edges are known; what they do not connect is connected last, at distance 2.
 
 use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dbscan::most_similar;
 use crate::dense::{Rows, products};
-use kinfolk::Forest;
-use kinfolk::{Embeddings, KnnGraph, KnnParams, Progress, Result, Search, knn_graph};
+use kinfolk::DisjointSets;
+use kinfolk::{
+    Clustering, Context, Embeddings, Input, KnnGraph, KnnParams, Method, MethodInfo, Parameters, Problem,
+    Progress, Result, Search, knn_graph,
+};
 use rayon::prelude::*;
 
 /// Rows of one task, and columns of one product.
@@ -28,123 +31,163 @@ const NEIGHBOURS: usize = 32;
 /// Distances below this, of copies of one row, count as this.
 const LEAST_DISTANCE: f64 = 1e-6;
 
-/// The most rows that [`hdbscan`] takes.
+/// The most rows on which [`Hdbscan`] is exact. Above, it works on the graph.
 pub const HDBSCAN_UP_TO: usize = 100_000;
 
 /// Which clusters of the tree are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// Those that are worth more than what is within them ("excess of mass").
+    /// Those that are worth more than what is within them.
     #[default]
-    Worth,
+    ExcessOfMass,
     /// Those with none within them: the finest.
     Leaves,
 }
 
-/// Parameters of [`hdbscan`] and [`hdbscan_knn`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct HdbscanParams {
-    /// The fewest rows of a cluster.
-    pub min_cluster_size: usize,
-    /// The neighbour, itself not counted, whose distance is the core distance; `min_cluster_size` if not given.
-    pub min_samples: Option<usize>,
-    /// Which clusters of the tree are taken.
-    pub selection: Selection,
-    /// What becomes of noise.
-    pub noise: Noise,
+kinfolk::word_values!(Selection: "worth or leaves", "worth" => Selection::ExcessOfMass, "leaves" => Selection::Leaves);
+
+kinfolk::parameters! {
+    /// HDBSCAN: finds the clusters that last longest when the radius of density grows.
+    ///
+    /// Use it when clusters differ in density and noise should be separated; the size of the smallest cluster is the only
+    /// thing to choose.
+    ///
+    /// Up to [`HDBSCAN_UP_TO`] rows it is exact; above, and where only a graph is given, it knows the edges of the kNN graph.
+    ///
+    /// Cost: some N^2 D products, fewer the better the clusters are separated, O(N) memory; on the graph O(N K log(N K)) time,
+    /// O(N K) memory.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, Embeddings, KnnGraph, Problem};
+    /// use kinfolk_baselines::{Hdbscan, Noise};
+    /// let rows = vec![1.0, 0.1, 1.0, 0.0, 1.0, 0.2, -0.1, 1.0, 0.0, 1.0, 0.1, 1.0, -1.0, -1.0];
+    /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+    /// let method = Hdbscan {
+    ///     min_cluster_size: 3, min_samples: Some(1), noise: Noise::Unlabelled, ..Hdbscan::default()
+    /// };
+    /// let found = Clusterer::with(method.clone()).fit(&embeddings)?;
+    /// assert_eq!(found.labels, [0, 0, 0, 1, 1, 1, -1]);
+    ///
+    /// let ids = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
+    /// let graph = KnnGraph::from_parts(6, 2, ids, vec![0.9; 12], "example")?;
+    /// let found = Clusterer::with(method).run(&Problem::of_graph(&graph))?;
+    /// assert_eq!(found.labels, [0, 0, 0, 1, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Hdbscan {
+        /// The fewest rows of a cluster.
+        pub min_cluster_size: usize = 5, "at least 2", |size| *size >= 2;
+        /// The distance to this neighbour, the row itself not counted, is the core distance; auto takes min_cluster_size.
+        pub min_samples: Option<usize> = None, "at least 1, fewer than the rows",
+            |samples| samples.is_none_or(|samples| samples >= 1);
+        /// Which clusters of the tree are taken: those of largest excess of mass (worth), or the finest (leaves).
+        pub selection: Selection = Selection::ExcessOfMass;
+        /// What becomes of noise: clusters of one row (singletons), label -1 (kept), or the cluster of the most similar
+        /// row (assigned).
+        pub noise: Noise = Noise::Singletons;
+    }
 }
 
-impl Default for HdbscanParams {
-    fn default() -> Self {
-        HdbscanParams {
-            min_cluster_size: 5,
-            min_samples: None,
-            selection: Selection::default(),
-            noise: Noise::default(),
+static INFO: MethodInfo = MethodInfo::new(
+    "hdbscan",
+    "HDBSCAN",
+    "Runs DBSCAN at all radii and takes the clusters that last longest",
+)
+.when("when clusters of different density lie among noise")
+.cost("N^2 D up to 100,000 rows, then N K log N")
+.input(Input::RowsOrGraph)
+.color("#b8860b");
+
+impl Method for Hdbscan {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn uses_graph(&self, rows: usize) -> bool {
+        rows > HDBSCAN_UP_TO
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let min_samples = self.min_samples_of(problem.len())?;
+        let (found, report) = if problem.has_embeddings() && !self.uses_graph(problem.len()) {
+            let embeddings = problem.embeddings()?;
+            let partition = || self.partition_rows(embeddings, min_samples, context.progress());
+            (context.timed("partition", partition)?, None)
+        } else {
+            let given = problem.neighbours(80, context)?;
+            let partition = || self.partition_graph(&given.graph, min_samples, context.progress());
+            (context.timed("partition", partition)?, Some(given.report))
+        };
+        let mut clustering = found.into_clustering(self, report, context);
+        clustering.report.set("min_samples", min_samples);
+        Ok(clustering)
+    }
+}
+
+impl Hdbscan {
+    /// The number of the neighbour that makes the core distance.
+    fn min_samples_of(&self, n: usize) -> Result<usize> {
+        if let Some(samples) = self.min_samples.filter(|&samples| samples >= n.max(2)) {
+            let found = format!("{samples} for {n} rows");
+            return check::refuse("min_samples", "at least 1, fewer than the rows", found);
         }
+        Ok(self.min_samples.unwrap_or(self.min_cluster_size).min(n.saturating_sub(1)).max(1))
     }
-}
 
-/// Finds the clusters that last longest when the radius of density grows, among all pairs of rows.
-///
-/// Use it when clusters differ in density and noise is to be told apart; the size of the smallest cluster is the only thing to
-/// choose. Above [`HDBSCAN_UP_TO`] rows, [`hdbscan_knn`].
-///
-/// Cost: some N^2 D products, fewer the better the clusters are separated; memory O(N).
-///
-/// ```
-/// use kinfolk::Embeddings;
-/// use kinfolk_baselines::{HdbscanParams, Noise, hdbscan};
-/// let rows = vec![1.0, 0.1, 1.0, 0.0, 1.0, 0.2, -0.1, 1.0, 0.0, 1.0, 0.1, 1.0, -1.0, -1.0];
-/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let params = HdbscanParams { min_cluster_size: 3, min_samples: Some(1), noise: Noise::Kept, ..Default::default() };
-/// assert_eq!(hdbscan(&embeddings, &params, &())?.labels, [0, 0, 0, 1, 1, 1, -1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn hdbscan(embeddings: &Embeddings, params: &HdbscanParams, progress: &dyn Progress) -> Result<Clusters> {
-    let n = embeddings.len();
-    let min_samples = check(params, n)?;
-    if n > HDBSCAN_UP_TO {
-        let expected =
-            "at most 100000 rows, all of which may have to be compared; on the kNN graph it takes more";
-        return check::refuse("hdbscan", expected, n);
+    /// Compares all pairs of rows where it has to.
+    fn partition_rows(
+        &self,
+        embeddings: &Embeddings,
+        min_samples: usize,
+        progress: &dyn Progress,
+    ) -> Result<Clusters> {
+        let n = embeddings.len();
+        let rows = Rows::from(embeddings);
+        let edges = if n == 1 {
+            Vec::new()
+        } else {
+            let k = (2 * min_samples).max(NEIGHBOURS);
+            let params = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
+            let (graph, _) = knn_graph(embeddings, &params, progress)?;
+            spanning_tree(rows, &graph, min_samples, progress)?
+        };
+        let names = select(n, edges, self);
+        Ok(Clusters::with_noise(&names, self.noise, |noise| most_similar(rows, noise)))
     }
-    let rows = Rows::from(embeddings);
-    let edges = if n == 1 {
-        Vec::new()
-    } else {
-        let k = (2 * min_samples).max(NEIGHBOURS);
-        let (graph, _) =
-            knn_graph(embeddings, &KnnParams { k, search: Search::Exact, ..Default::default() }, progress)?;
-        spanning_tree(rows, &graph, min_samples, progress)
-    };
-    let names = select(n, edges, params);
-    Ok(Clusters::with_noise(&names, params.noise, |noise| most_similar(rows, noise)))
-}
 
-/// The same on the edges of a kNN graph only.
-///
-/// Use it in place of [`hdbscan`] on large sets.
-///
-/// Cost: O(N K log(N K)) time, O(N K) memory.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{HdbscanParams, Noise, hdbscan_knn};
-/// let ids = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
-/// let graph = KnnGraph::from_parts(6, 2, ids, vec![0.9; 12], "example")?;
-/// let params = HdbscanParams { min_cluster_size: 3, min_samples: Some(1), ..Default::default() };
-/// assert_eq!(hdbscan_knn(&graph, &params, &())?.labels, [0, 0, 0, 1, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn hdbscan_knn(graph: &KnnGraph, params: &HdbscanParams, progress: &dyn Progress) -> Result<Clusters> {
-    let n = graph.len();
-    let min_samples = check(params, n)?;
-    if n > 1 && min_samples > graph.k() {
-        let found = format!("{min_samples} with {} neighbours", graph.k());
-        return check::refuse("min_samples", "at most the neighbours of the graph", found);
+    /// Looks only at the edges of a kNN graph.
+    fn partition_graph(
+        &self,
+        graph: &KnnGraph,
+        min_samples: usize,
+        progress: &dyn Progress,
+    ) -> Result<Clusters> {
+        let n = graph.len();
+        if n > 1 && min_samples > graph.k() {
+            let found = format!("{min_samples} with {} neighbours", graph.k());
+            return check::refuse("min_samples", "at most the neighbours of the graph", found);
+        }
+        progress.check()?;
+        progress.begin("spanning tree", 1);
+        let edges = spanning_forest(graph, min_samples);
+        progress.advance(1);
+        let names = select(n, edges, self);
+        let nearest = |noise: &[bool]| {
+            let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
+            (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
+        };
+        Ok(Clusters::with_noise(&names, self.noise, nearest))
     }
-    progress.begin("spanning tree", 1);
-    let edges = spanning_forest(graph, min_samples);
-    progress.advance(1);
-    let names = select(n, edges, params);
-    let nearest = |noise: &[bool]| {
-        let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
-        (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
-    };
-    Ok(Clusters::with_noise(&names, params.noise, nearest))
-}
-
-/// The number of the neighbour that makes the core distance.
-fn check(params: &HdbscanParams, n: usize) -> Result<usize> {
-    if params.min_cluster_size < 2 {
-        return check::refuse("min_cluster_size", "at least 2", params.min_cluster_size);
-    }
-    if params.min_samples == Some(0) || params.min_samples.is_some_and(|samples| samples >= n.max(2)) {
-        let found = format!("{} for {n} rows", params.min_samples.unwrap_or(0));
-        return check::refuse("min_samples", "at least 1, fewer than the rows", found);
-    }
-    Ok(params.min_samples.unwrap_or(params.min_cluster_size).min(n.saturating_sub(1)).max(1))
 }
 
 /// Two rows and the similarity at which they reach each other.
@@ -180,7 +223,7 @@ fn spanning_forest(graph: &KnnGraph, min_samples: usize) -> Vec<Edge> {
         .collect();
     edges
         .par_sort_unstable_by(|x, y| y.similarity.total_cmp(&x.similarity).then((x.a, x.b).cmp(&(y.a, y.b))));
-    let mut forest = Forest::new(n);
+    let mut forest = DisjointSets::new(n);
     edges.retain(|edge| forest.join(edge.a, edge.b));
     edges.extend(
         (1..n as u32).filter_map(|b| forest.join(0, b).then_some(Edge { a: 0, b, similarity: -1.0 })),
@@ -198,15 +241,21 @@ struct Leaving {
 }
 
 /// The spanning tree of greatest similarity of reach, by Boruvka's algorithm.
-fn spanning_tree(rows: Rows, graph: &KnnGraph, min_samples: usize, progress: &dyn Progress) -> Vec<Edge> {
+fn spanning_tree(
+    rows: Rows,
+    graph: &KnnGraph,
+    min_samples: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Edge>> {
     let n = rows.len();
     let cores = cores(graph, min_samples);
-    let mut forest = Forest::new(n);
+    let mut forest = DisjointSets::new(n);
     let mut component: Vec<u32> = (0..n as u32).collect();
     let mut leaving = vec![Leaving { bound: f32::INFINITY, to: None }; n];
     let mut edges: Vec<Edge> = Vec::with_capacity(n - 1);
     progress.begin("spanning tree", n as u64 - 1);
     while edges.len() < n - 1 {
+        progress.check()?;
         leaving.par_iter_mut().enumerate().with_min_len(TILE).for_each(|(i, leaving)| {
             if leaving.to.is_some_and(|to| component[to as usize] == component[i]) {
                 leaving.to = None;
@@ -216,7 +265,7 @@ fn spanning_tree(rows: Rows, graph: &KnnGraph, min_samples: usize, progress: &dy
                 look_up(graph, &cores, &component, i, leaving);
             }
         });
-        let best = best_edges(rows, &cores, &component, &mut leaving, progress);
+        let best = best_edges(rows, &cores, &component, &mut leaving, progress)?;
         let before = edges.len();
         for edge in best {
             if forest.join(edge.a, edge.b) {
@@ -226,7 +275,7 @@ fn spanning_tree(rows: Rows, graph: &KnnGraph, min_samples: usize, progress: &dy
         component = forest.clone().names();
         progress.advance((edges.len() - before) as u64);
     }
-    edges
+    Ok(edges)
 }
 
 /// Finds the best edge that leaves from `i` in its list, if that can be told from the list.
@@ -260,7 +309,7 @@ fn best_edges(
     component: &[u32],
     leaving: &mut [Leaving],
     progress: &dyn Progress,
-) -> Vec<Edge> {
+) -> Result<Vec<Edge>> {
     let n = rows.len();
     let better = |a: &Edge, b: &Edge| {
         a.similarity > b.similarity || (a.similarity == b.similarity && (a.a, a.b) < (b.a, b.b))
@@ -283,7 +332,9 @@ fn best_edges(
     }
     open.sort_by(|&i, &j| leaving[j as usize].bound.total_cmp(&leaving[i as usize].bound).then(i.cmp(&j)));
     let compare = |task: &[u32]| {
-        progress.tick();
+        if progress.cancelled() {
+            return Vec::new();
+        }
         compare(rows, cores, component, task)
     };
     // Batches begin small: the first rows often settle the matter for their components.
@@ -300,13 +351,14 @@ fn best_edges(
             }
         }
         let found: Vec<Leaving> = batch.par_chunks(TILE / 4).flat_map_iter(&compare).collect();
+        progress.check()?;
         for (&i, found) in batch.iter().zip(found) {
             leaving[i as usize] = found;
             offer(&mut best, i as usize, found);
         }
         size = (2 * size).min(16 * TILE);
     }
-    best.into_iter().flatten().collect()
+    Ok(best.into_iter().flatten().collect())
 }
 
 /// The best edge that leaves each of the rows `task`, by comparing with all rows.
@@ -347,10 +399,10 @@ struct Node {
 }
 
 /// The clusters of rows by the edges of a spanning tree: any name, -1 for noise.
-fn select(n: usize, mut edges: Vec<Edge>, params: &HdbscanParams) -> Vec<i64> {
+fn select(n: usize, mut edges: Vec<Edge>, params: &Hdbscan) -> Vec<i64> {
     edges.sort_by(|x, y| y.similarity.total_cmp(&x.similarity).then((x.a, x.b).cmp(&(y.a, y.b))));
     // Merges from rows up: what each joined, and how many rows it has.
-    let mut forest = Forest::new(n);
+    let mut forest = DisjointSets::new(n);
     let mut top: Vec<u32> = (0..n as u32).collect();
     let mut sizes = vec![1usize; n];
     let mut merges: Vec<(u32, u32, f64)> = Vec::with_capacity(edges.len());
@@ -411,7 +463,7 @@ fn take(nodes: &[Node], selection: Selection) -> Vec<Option<usize>> {
     let mut good = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         good[at] = match selection {
-            Selection::Worth => within[at] <= node.worth,
+            Selection::ExcessOfMass => within[at] <= node.worth,
             Selection::Leaves => node.children == 0,
         };
         let worth = if within[at] <= node.worth { node.worth } else { within[at] };
@@ -428,7 +480,7 @@ fn take(nodes: &[Node], selection: Selection) -> Vec<Option<usize>> {
 mod tests {
     use super::*;
     use crate::dense::dot;
-    use crate::testing::{embeddings, knn, on_one_and_three_threads, synthetic};
+    use crate::testing::{embeddings, knn, on_graph, on_one_and_three_threads, on_rows, refusal, synthetic};
     use proptest::prelude::*;
 
     /// Prim's algorithm on all pairs; the similarities of the tree, sorted.
@@ -464,7 +516,7 @@ mod tests {
             let graph = knn(&rows, k);
             let samples = samples.min(graph.k());
             let all = Rows::from(&rows);
-            let mut found: Vec<f32> = spanning_tree(all, &graph, samples, &()).iter().map(|e| e.similarity).collect();
+            let mut found: Vec<f32> = spanning_tree(all, &graph, samples, &()).unwrap().iter().map(|e| e.similarity).collect();
             found.sort_by(f32::total_cmp);
             let expected = prim(all, samples);
             prop_assert_eq!(found.len(), expected.len());
@@ -480,18 +532,18 @@ mod tests {
             let graph = knn(&rows, rows.len() - 1);
             let sum = |edges: Vec<Edge>| edges.iter().map(|e| f64::from(e.similarity)).sum::<f64>();
             let samples = size.min(graph.k());
-            let (exact, on_graph) = (spanning_tree(all, &graph, samples, &()), spanning_forest(&graph, samples));
+            let (exact, on_graph) = (spanning_tree(all, &graph, samples, &()).unwrap(), spanning_forest(&graph, samples));
             prop_assert!((sum(exact) - sum(on_graph)).abs() < 1e-4);
         }
 
         /// By the definition: clusters of the tree when all reaches below a similarity are cut.
         #[test]
         fn clusters_are_large_enough_and_hang_together(rows in embeddings(), size in 2usize..6, leaves: bool) {
-            let selection = if leaves { Selection::Leaves } else { Selection::Worth };
-            let params = HdbscanParams {
-                min_cluster_size: size, min_samples: None, selection, noise: Noise::Kept,
+            let selection = if leaves { Selection::Leaves } else { Selection::ExcessOfMass };
+            let params = Hdbscan {
+                min_cluster_size: size, min_samples: None, selection, noise: Noise::Unlabelled,
             };
-            let found = hdbscan(&rows, &params, &()).unwrap();
+            let found = on_rows(&params, &rows).unwrap();
             for label in 0..found.len() as i64 {
                 prop_assert!(found.labels.iter().filter(|&&l| l == label).count() >= size);
             }
@@ -503,30 +555,26 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let message = |params: HdbscanParams| hdbscan(&rows, &params, &()).unwrap_err().to_string();
-        let default = HdbscanParams::default();
+        let message = |params: Hdbscan| refusal(on_rows(&params, &rows));
+        let default = Hdbscan::default();
         assert_eq!(
-            message(HdbscanParams { min_cluster_size: 1, ..default.clone() }),
+            message(Hdbscan { min_cluster_size: 1, ..default.clone() }),
             "min_cluster_size: expected at least 2, found 1"
         );
-        assert!(
-            message(HdbscanParams { min_samples: Some(0), ..default.clone() }).starts_with("min_samples")
-        );
-        assert!(
-            message(HdbscanParams { min_samples: Some(2), ..default.clone() }).starts_with("min_samples")
-        );
+        assert!(message(Hdbscan { min_samples: Some(0), ..default.clone() }).starts_with("min_samples"));
+        assert!(message(Hdbscan { min_samples: Some(2), ..default.clone() }).starts_with("min_samples"));
         let three = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 2, "test").unwrap();
-        let params = HdbscanParams { min_samples: Some(2), ..default };
-        let on_graph = hdbscan_knn(&knn(&three, 1), &params, &()).unwrap_err().to_string();
-        assert!(on_graph.contains("2 with 1 neighbours"), "{on_graph}");
+        let params = Hdbscan { min_samples: Some(2), ..default };
+        let message = refusal(on_graph(&params, &knn(&three, 1)));
+        assert!(message.contains("2 with 1 neighbours"), "{message}");
     }
 
     #[test]
     fn one_row_two_rows_and_copies() {
         let labels = |data: Vec<f32>| {
             let rows = Embeddings::from_rows(data, 1, "test").unwrap();
-            let params = HdbscanParams { noise: Noise::Kept, min_cluster_size: 2, ..Default::default() };
-            hdbscan(&rows, &params, &()).unwrap().labels
+            let params = Hdbscan { noise: Noise::Unlabelled, min_cluster_size: 2, ..Default::default() };
+            on_rows(&params, &rows).unwrap().labels
         };
         assert_eq!(labels(vec![1.0]), [-1]);
         assert_eq!(labels(vec![1.0, 1.0]), [-1, -1]);
@@ -537,9 +585,9 @@ mod tests {
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(40);
         let graph = knn(&rows, 30);
-        let params = HdbscanParams { noise: Noise::Assigned, ..Default::default() };
+        let params = Hdbscan { noise: Noise::Assigned, ..Default::default() };
         let [one, three] = on_one_and_three_threads(|| {
-            [hdbscan(&rows, &params, &()).unwrap(), hdbscan_knn(&graph, &params, &()).unwrap()]
+            [params.partition_rows(&rows, 5, &()).unwrap(), params.partition_graph(&graph, 5, &()).unwrap()]
         });
         assert_eq!(one, three);
         for found in one {

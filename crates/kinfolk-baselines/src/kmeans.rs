@@ -10,103 +10,137 @@ use crate::clusters::Clusters;
 use crate::dense::Rows;
 use crate::lloyd::{Fit, Fitted, fit};
 use crate::random::Stream;
-use kinfolk::{Embeddings, Progress, Result};
+use kinfolk::{
+    Clustering, Context, Embeddings, Input, Method, MethodInfo, Parameters, Problem, Progress, Result,
+};
 
-/// Parameters of [`kmeans`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct KmeansParams {
-    /// How many clusters.
-    pub clusters: usize,
-    /// The most iterations.
-    pub iterations: usize,
-    /// Ends when an iteration lowers the sum of squared distances by at most this share of it; 0 for when nothing
-    /// moves any more.
-    pub tolerance: f64,
-    /// Keeps centroids on the sphere (Dhillon and Modha, 2001): the mean direction instead of the mean.
-    pub spherical: bool,
-    /// Seedings to try; the one that ends with the smallest sum is taken.
-    pub restarts: usize,
-    /// Seed of the centres.
-    pub seed: u64,
-}
-
-impl Default for KmeansParams {
-    fn default() -> Self {
-        KmeansParams { clusters: 8, iterations: 25, tolerance: 0.0, spherical: false, restarts: 1, seed: 0 }
+kinfolk::parameters! {
+    /// k-means: divides rows into `clusters` groups around their means.
+    ///
+    /// Use it when the number of clusters is known and they are of similar size: it splits large identities and merges
+    /// small ones. From 100,000 rows on, [`MinibatchKmeans`](crate::MinibatchKmeans) costs a tenth.
+    ///
+    /// Cost: up to (iterations + 1) N C D products, C clusters of D columns; memory O(N + C D).
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, Embeddings};
+    /// use kinfolk_baselines::Kmeans;
+    /// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+    /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+    /// let found = Clusterer::with(Kmeans { clusters: Some(2), ..Kmeans::default() }).fit(&embeddings)?;
+    /// assert_eq!(found.labels, [0, 0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Kmeans {
+        /// How many clusters to make; must be set.
+        pub clusters: Option<usize> = None, "at least 1, at most the number of rows",
+            |clusters| clusters.is_none_or(|clusters| clusters >= 1);
+        /// Maximum number of iterations.
+        pub iterations: usize = 25, "at least 1", |iterations| *iterations >= 1;
+        /// Stops when an iteration lowers the sum of squared distances by at most this share of it; 0 continues until
+        /// nothing moves.
+        pub tolerance: f64 = 0.0, "a finite number of 0 or more",
+            |tolerance| *tolerance >= 0.0 && tolerance.is_finite();
+        /// Scales centroids to unit length (Dhillon and Modha, 2001): the mean direction instead of the mean.
+        pub spherical: bool = false;
+        /// Seedings to try; the one that ends with the smallest sum of squared distances is taken.
+        pub restarts: usize = 1, "at least 1", |restarts| *restarts >= 1;
     }
 }
 
-/// Divides rows into `clusters` groups around their means.
-///
-/// Use it when the number of clusters is known and they are of like size: it splits large identities and merges small ones.
-/// At 100,000 rows and more, [`minibatch_kmeans`](crate::minibatch_kmeans) costs a tenth.
-///
-/// Cost: up to (iterations + 1) N C D products, C clusters of D columns; memory O(N + C D).
-///
-/// ```
-/// use kinfolk::Embeddings;
-/// use kinfolk_baselines::{KmeansParams, kmeans};
-/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
-/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let found = kmeans(&embeddings, &KmeansParams { clusters: 2, ..Default::default() }, &())?;
-/// assert_eq!(found.labels, [0, 0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn kmeans(embeddings: &Embeddings, params: &KmeansParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::clusters(params.clusters, embeddings.len())?;
-    check::at_least_one("iterations", params.iterations)?;
-    check::at_least_one("restarts", params.restarts)?;
-    check::not_negative("tolerance", params.tolerance)?;
-    let how = Fit {
-        clusters: params.clusters,
-        iterations: params.iterations,
-        tolerance: params.tolerance,
-        spherical: params.spherical,
-        greedy: false,
-    };
-    Ok(Clusters::from_names(&best_of(Rows::from(embeddings), &how, params.restarts, params.seed, progress)))
+static INFO: MethodInfo =
+    MethodInfo::new("kmeans", "k-means", "Assigns every row to the nearest of C means, by Lloyd's algorithm")
+        .when("when the number of clusters is known and they are of similar size")
+        .cost("N C D per iteration")
+        .input(Input::Rows)
+        .needs_clusters()
+        .in_paper()
+        .color("#1f77b4");
+
+impl Method for Kmeans {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let embeddings = problem.embeddings()?;
+        let clusters = check::clusters(self.clusters, embeddings.len())?;
+        let found = context.timed("partition", || self.partition(embeddings, clusters, context))?;
+        Ok(found.into_clustering(self, None, context))
+    }
+}
+
+impl Kmeans {
+    fn partition(&self, embeddings: &Embeddings, clusters: usize, context: &Context) -> Result<Clusters> {
+        let how = Fit {
+            clusters,
+            iterations: self.iterations,
+            tolerance: self.tolerance,
+            spherical: self.spherical,
+            greedy: false,
+        };
+        let rows = Rows::from(embeddings);
+        let names = best_of(rows, &how, self.restarts, context.seed(), context.progress())?;
+        Ok(Clusters::from_names(&names))
+    }
 }
 
 /// The centroid of each row in the best of several tries.
-pub(crate) fn best_of(rows: Rows, how: &Fit, tries: usize, seed: u64, progress: &dyn Progress) -> Vec<u32> {
+pub(crate) fn best_of(
+    rows: Rows,
+    how: &Fit,
+    tries: usize,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
     let mut best: Option<Fitted> = None;
     for try_ in 0..tries {
-        let found = fit(rows, how, &mut Stream::new(seed, try_ as u64), progress);
+        let found = fit(rows, how, &mut Stream::new(seed, try_ as u64), progress)?;
         if best.as_ref().is_none_or(|best| found.inertia < best.inertia) {
             best = Some(found);
         }
     }
-    best.into_iter().flat_map(|best| best.nearest).map(|nearest| nearest.centroid).collect()
+    Ok(best.into_iter().flat_map(|best| best.nearest).map(|nearest| nearest.centroid).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{embeddings, synthetic};
+    use crate::testing::{embeddings, on_rows, refusal, seeded, synthetic};
     use proptest::prelude::*;
 
     #[test]
     fn impossible_parameters_are_refused() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let message = |params| kmeans(&rows, &params, &()).unwrap_err().to_string();
-        let default = KmeansParams::default();
+        let message = |params: Kmeans| refusal(on_rows(&params, &rows));
+        let two = Kmeans { clusters: Some(2), ..Kmeans::default() };
         assert_eq!(
-            message(KmeansParams { clusters: 3, ..default.clone() }),
+            message(Kmeans { clusters: Some(3), ..two.clone() }),
             "clusters: expected at least 1, at most the number of rows, found 3 for 2 rows"
         );
-        assert!(message(KmeansParams { clusters: 0, ..default.clone() }).starts_with("clusters"));
-        let two = KmeansParams { clusters: 2, ..default };
-        assert!(message(KmeansParams { iterations: 0, ..two.clone() }).starts_with("iterations"));
-        assert!(message(KmeansParams { restarts: 0, ..two.clone() }).starts_with("restarts"));
-        assert!(message(KmeansParams { tolerance: f64::NAN, ..two }).starts_with("tolerance"));
+        assert_eq!(message(Kmeans::default()), "clusters: expected how many clusters to make, found none");
+        assert!(message(Kmeans { clusters: Some(0), ..two.clone() }).starts_with("clusters"));
+        assert!(message(Kmeans { iterations: 0, ..two.clone() }).starts_with("iterations"));
+        assert!(message(Kmeans { restarts: 0, ..two.clone() }).starts_with("restarts"));
+        assert!(message(Kmeans { tolerance: f64::NAN, ..two }).starts_with("tolerance"));
     }
 
     proptest! {
         #[test]
         fn every_row_has_a_cluster(rows in embeddings(), seed in 0u64..9, spherical: bool) {
             let clusters = 1 + seed as usize * rows.len() / 9;
-            let params = KmeansParams { clusters, spherical, seed, restarts: 2, ..Default::default() };
-            let found = kmeans(&rows, &params, &()).unwrap();
+            let params = Kmeans { clusters: Some(clusters), spherical, restarts: 2, ..Kmeans::default() };
+            let found = seeded(&params, &Problem::new(&rows), seed).unwrap();
             prop_assert_eq!(found.labels.len(), rows.len());
             prop_assert!(found.len() <= clusters);
         }
@@ -116,16 +150,16 @@ mod tests {
     fn as_many_clusters_as_different_rows() {
         let data: Vec<f32> = (0..12).flat_map(|i| [1.0, (i % 6) as f32]).collect();
         let rows = Embeddings::from_rows(data, 2, "test").unwrap();
-        let params = KmeansParams { clusters: 6, ..Default::default() };
-        let found = kmeans(&rows, &params, &()).unwrap();
+        let params = Kmeans { clusters: Some(6), ..Kmeans::default() };
+        let found = on_rows(&params, &rows).unwrap();
         assert_eq!(found.labels, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn identities_are_found() {
         let (rows, truth) = synthetic(40);
-        let params = KmeansParams { clusters: 40, ..Default::default() };
-        let found = kmeans(&rows, &params, &()).unwrap();
+        let params = Kmeans { clusters: Some(40), ..Kmeans::default() };
+        let found = on_rows(&params, &rows).unwrap();
         let scores = kinfolk::metrics::evaluate(&truth, &found.labels).unwrap();
         assert!(scores.bcubed.f > 0.5, "{scores:?}");
     }

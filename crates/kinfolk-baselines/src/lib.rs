@@ -1,57 +1,55 @@
-//! The well-known ways of clustering embeddings, beside which kinfolk's own are measured.
+//! Well-known clustering methods, as baselines for kinfolk's own.
 //!
-//! # One manner
-//!
-//! Every method is a function of [`Embeddings`](kinfolk::Embeddings) or a [`KnnGraph`](kinfolk::KnnGraph), a plain struct of
-//! parameters with defaults, and a [`Progress`](kinfolk::Progress); it returns [`Clusters`], or an error that names the
-//! parameter that cannot be. The same input, parameters and seed give the same labels on any number of threads.
+//! Every method is a struct that holds its parameters and implements [`kinfolk::Method`], so a [`kinfolk::Clusterer`] runs it.
+//! The same input, parameters and seed give the same labels on any number of threads.
 //!
 //! ```
 //! use kinfolk::synth::{Synth, SynthParams};
-//! use kinfolk::{KnnParams, knn_graph, metrics};
-//! use kinfolk_baselines::{Cut, HacParams, InfomapParams, hac, infomap};
+//! use kinfolk::{Clusterer, metrics};
+//! use kinfolk_baselines::{Hac, Infomap};
 //! # fn main() -> kinfolk::Result<()> {
 //! let params = SynthParams { identities: 30, dim: 64, ..SynthParams::default() };
 //! let (embeddings, truth) = Synth::new(params)?.whole().to_embeddings()?;
 //!
-//! // On the rows themselves, without progress reports.
-//! let found = hac(&embeddings, &HacParams { cut: Cut::Distance(1.1), ..Default::default() }, &())?;
+//! // On the rows themselves.
+//! let found = Clusterer::with(Hac { distance: 1.1, ..Hac::default() }).fit(&embeddings)?;
 //! assert!(metrics::evaluate(&truth, &found.labels)?.bcubed.f > 0.5);
 //!
-//! // On their neighbours.
-//! let (graph, _) = knn_graph(&embeddings, &KnnParams { k: 30, ..Default::default() }, &())?;
-//! let found = infomap(&graph, &InfomapParams { th: 0.5, ..Default::default() }, &())?;
+//! // On their 30 nearest neighbours.
+//! let found = Clusterer::with(Infomap { th: 0.5, ..Infomap::default() }).k(30).fit(&embeddings)?;
 //! assert!(metrics::evaluate(&truth, &found.labels)?.bcubed.f > 0.5);
 //!
-//! // What cannot be is refused.
-//! let params = HacParams { cut: Cut::Clusters(1_000_000), ..Default::default() };
-//! assert!(hac(&embeddings, &params, &()).unwrap_err().to_string().starts_with("clusters"));
+//! // Impossible parameters are refused by name.
+//! let too_many = Hac { clusters: Some(1_000_000), ..Hac::default() };
+//! assert!(Clusterer::with(too_many).fit(&embeddings).unwrap_err().to_string().starts_with("clusters"));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Programs that know methods and parameters only by name find them in [`METHODS`].
 //!
 //! # The methods
 //!
 //! N rows of D columns, K neighbours, C clusters.
 //!
-//! | function | needs | finds the number of clusters | knows noise | time | memory |
+//! | method | input | finds the number of clusters | has noise | time | memory |
 //! |---|---|---|---|---|---|
-//! | [`kmeans`] | rows | no | no | N C D for each iteration | N + C D |
-//! | [`minibatch_kmeans`] | rows | no | no | N C D once, and batches | N + C D |
-//! | [`hac`] | rows | by a distance | no | N^2 D | 2 N^2 bytes, up to [`HAC_UP_TO`] rows |
-//! | [`hac_knn`] | graph | by a distance | no | N K log N | N K |
-//! | [`dbscan`] | rows | yes | yes | N^2 D | N |
-//! | [`dbscan_knn`] | graph | yes | yes | N K | N |
-//! | [`meanshift`] | rows | yes | if asked | some dozen times N^2 D | N D |
-//! | [`spectral`] | graph | no, up to [`SPECTRAL_UP_TO`] | no | N C (K + C), C^3 | N C |
-//! | [`aro`] | graph | yes | no | N K^2 | N K |
-//! | [`cdp`] | graph | yes | no | N K log N | N K |
-//! | [`chinese_whispers`] | graph | yes | no | N K for each round | N K |
-//! | [`hdbscan`] | rows | yes | yes | N^2 D, up to [`HDBSCAN_UP_TO`] rows | N |
-//! | [`hdbscan_knn`] | graph | yes | yes | N K log N | N K |
-//! | [`infomap`] | graph | yes | no | N K, some dozen times | N K |
+//! | [`Kmeans`] | rows | no | no | N C D for each iteration | N + C D |
+//! | [`MinibatchKmeans`] | rows | no | no | N C D once, and batches | N + C D |
+//! | [`Hac`] | rows, up to [`HAC_UP_TO`] | by a distance | no | N^2 D | 2 N^2 bytes |
+//! | | graph | by a distance | no | N K log N | N K |
+//! | [`Dbscan`] | rows | yes | yes | N^2 D | N |
+//! | [`DbscanKnn`] | graph | yes | yes | N K | N |
+//! | [`Meanshift`] | rows | yes | yes, assigned by default | N^2 D, dozens of times | N D |
+//! | [`Spectral`] | graph | no, up to [`SPECTRAL_UP_TO`] | no | N C (K + C), C^3 | N C |
+//! | [`Aro`] | graph | yes | no | N K^2 | N K |
+//! | [`Cdp`] | graph | yes | no | N K log N | N K |
+//! | [`ChineseWhispers`] | graph | yes | no | N K for each round | N K |
+//! | [`Hdbscan`] | rows, up to [`HDBSCAN_UP_TO`] | yes | yes | N^2 D | N |
+//! | | graph | yes | yes | N K log N | N K |
+//! | [`Infomap`] | graph | yes | no | N K, dozens of times | N K |
 //!
-//! `bench/peers.py` sets each beside the program that is known for it.
+//! `bench/peers.py` compares each with a well-known implementation.
 //!
 //! # What is not tested
 //!
@@ -71,7 +69,6 @@ mod infomap;
 mod kmeans;
 mod lloyd;
 mod meanshift;
-mod method;
 mod minibatch_kmeans;
 mod random;
 mod sparse;
@@ -79,16 +76,42 @@ mod spectral;
 #[cfg(test)]
 mod testing;
 
-pub use aro::{AroParams, aro};
-pub use cdp::{CdpParams, cdp};
-pub use chinese_whispers::{ChineseWhispersParams, chinese_whispers};
-pub use clusters::{Clusters, Noise};
-pub use dbscan::{DbscanKnnParams, DbscanParams, dbscan, dbscan_knn};
-pub use hac::{Cut, HAC_UP_TO, HacParams, Linkage, hac, hac_knn};
-pub use hdbscan::{HDBSCAN_UP_TO, HdbscanParams, Selection, hdbscan, hdbscan_knn};
-pub use infomap::{InfomapParams, infomap};
-pub use kmeans::{KmeansParams, kmeans};
-pub use meanshift::{MeanshiftParams, Seeds, meanshift};
-pub use method::Method;
-pub use minibatch_kmeans::{MinibatchKmeansParams, minibatch_kmeans};
-pub use spectral::{Assign, SPECTRAL_UP_TO, SpectralParams, spectral};
+pub use aro::Aro;
+pub use cdp::Cdp;
+pub use chinese_whispers::ChineseWhispers;
+pub use clusters::Noise;
+pub use dbscan::{Dbscan, DbscanKnn};
+pub use hac::{HAC_UP_TO, Hac, Linkage};
+pub use hdbscan::{HDBSCAN_UP_TO, Hdbscan, Selection};
+pub use infomap::Infomap;
+pub use kmeans::Kmeans;
+pub use meanshift::{Meanshift, Seeds};
+pub use minibatch_kmeans::MinibatchKmeans;
+pub use spectral::{Assign, SPECTRAL_UP_TO, Spectral};
+
+use kinfolk::Method;
+
+/// Every method with its default parameters, in the order of the paper's tables, then those that it does not have.
+///
+/// ```
+/// use kinfolk_baselines::METHODS;
+/// let mut dbscan = METHODS.iter().map(|method| method()).find(|method| method.info().name == "dbscan").unwrap();
+/// dbscan.parameters_mut().set("eps", "0.4")?;
+/// assert_eq!(dbscan.parameters().values()[0], ("eps", "0.4".to_owned()));
+/// assert!(dbscan.parameters_mut().set("eps", "wide").is_err());
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub const METHODS: [fn() -> Box<dyn Method>; 12] = [
+    || Box::new(Kmeans::default()),
+    || Box::new(MinibatchKmeans::default()),
+    || Box::new(Hac::default()),
+    || Box::new(Dbscan::default()),
+    || Box::new(DbscanKnn::default()),
+    || Box::new(Meanshift::default()),
+    || Box::new(Spectral::default()),
+    || Box::new(Aro::default()),
+    || Box::new(Cdp::default()),
+    || Box::new(ChineseWhispers::default()),
+    || Box::new(Hdbscan::default()),
+    || Box::new(Infomap::default()),
+];

@@ -15,7 +15,7 @@
 
 use crate::dense::{Rows, dot, largest, products, square};
 use crate::random::Stream;
-use kinfolk::Progress;
+use kinfolk::{Progress, Result};
 use rayon::prelude::*;
 
 /// Rows that one task assigns.
@@ -56,14 +56,17 @@ impl Centroids {
     }
 
     /// The nearest centroid of each row.
-    pub(crate) fn nearest(&self, rows: Rows, progress: &dyn Progress) -> Vec<Nearest> {
+    pub(crate) fn nearest(&self, rows: Rows, progress: &dyn Progress) -> Result<Vec<Nearest>> {
         let mut nearest = vec![Nearest::NONE; rows.len()];
         nearest.par_chunks_mut(TASK).enumerate().for_each(|(task, nearest)| {
-            progress.tick();
+            if progress.cancelled() {
+                return;
+            }
             let first = task * TASK;
             self.offer(rows.part(first..first + nearest.len()), |at| at as u32, nearest);
         });
-        nearest
+        progress.check()?;
+        Ok(nearest)
     }
 
     /// Replaces in `nearest` what one of these centroids beats; `name` is what the centroid at a place is called. Of equal
@@ -235,22 +238,23 @@ pub(crate) struct Fitted {
 }
 
 /// k-means++ and Lloyd's iterations.
-pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Progress) -> Fitted {
+pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Progress) -> Result<Fitted> {
     let squares: Vec<f32> =
         (0..rows.len()).into_par_iter().with_min_len(64).map(|i| square(rows.row(i))).collect();
     progress.begin("seeds", how.clusters as u64);
     let draw = if how.greedy { greedy_plus_plus } else { plus_plus };
-    let mut centroids = Centroids::of_rows(rows, &draw(rows, &squares, how.clusters, stream, progress));
+    let mut centroids = Centroids::of_rows(rows, &draw(rows, &squares, how.clusters, stream, progress)?);
     progress.begin("iterations", how.iterations as u64);
-    let mut nearest = centroids.nearest(rows, progress);
+    let mut nearest = centroids.nearest(rows, progress)?;
     let mut last = inertia(&squares, &nearest);
     for iteration in 0..how.iterations {
+        progress.check()?;
         let groups = Groups::new(&nearest, how.clusters);
         let mut moved = centroids.move_to_means(rows, &groups, how.spherical);
         for c in centroids.split(&mut groups.sizes(), how.spherical, stream) {
             moved[c] = true;
         }
-        update(rows, &centroids, &moved, &mut nearest, progress);
+        update(rows, &centroids, &moved, &mut nearest, progress)?;
         let now = inertia(&squares, &nearest);
         progress.advance(1);
         progress.note(&format!("mean squared distance {:.5}", now / rows.len() as f64));
@@ -261,7 +265,7 @@ pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Pro
         last = now;
     }
     let inertia = inertia(&squares, &nearest);
-    Fitted { nearest, inertia }
+    Ok(Fitted { nearest, inertia })
 }
 
 /// The sum of squared distances to the nearest centroid, in an order that does not depend on threads.
@@ -277,10 +281,10 @@ fn update(
     moved: &[bool],
     nearest: &mut [Nearest],
     progress: &dyn Progress,
-) {
+) -> Result<()> {
     let names: Vec<u32> = (0..moved.len() as u32).filter(|&c| moved[c as usize]).collect();
     if names.is_empty() {
-        return;
+        return Ok(());
     }
     // Those whose own centroid moved meet all again, the others only what moved.
     let (uprooted, settled): (Vec<u32>, Vec<u32>) =
@@ -288,7 +292,9 @@ fn update(
     let some = centroids.some(&names);
     let again = |which: &[u32], all: bool| -> Vec<Nearest> {
         let tasks = which.par_chunks(TASK).flat_map_iter(|task| {
-            progress.tick();
+            if progress.cancelled() {
+                return Vec::new();
+            }
             let data: Vec<f32> = task.iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
             let part = Rows { data: &data, dim: rows.dim };
             if all {
@@ -304,9 +310,11 @@ fn update(
         tasks.collect()
     };
     let (of_uprooted, of_settled) = (again(&uprooted, true), again(&settled, false));
+    progress.check()?;
     for (which, found) in [(uprooted, of_uprooted), (settled, of_settled)] {
         which.into_iter().zip(found).for_each(|(i, found)| nearest[i as usize] = found);
     }
+    Ok(())
 }
 
 /// The rows that k-means++ draws as centres. Where all rows equal a centre, the rest are drawn evenly from the others.
@@ -316,12 +324,13 @@ pub(crate) fn plus_plus(
     count: usize,
     stream: &mut Stream,
     progress: &dyn Progress,
-) -> Vec<u32> {
+) -> Result<Vec<u32>> {
     let n = rows.len();
     let mut chosen = vec![stream.below(n) as u32];
     let mut distances = vec![f32::INFINITY; n];
     let mut fresh = 0;
     while chosen.len() < count {
+        progress.check()?;
         lower(rows, squares, &chosen[fresh..], &mut distances);
         progress.advance((chosen.len() - fresh) as u64);
         fresh = chosen.len();
@@ -350,7 +359,7 @@ pub(crate) fn plus_plus(
             }
         }
     }
-    chosen
+    Ok(chosen)
 }
 
 /// k-means++ that draws 2 + ln C candidates for each centre and takes the one that leaves the smallest sum of squared
@@ -361,7 +370,7 @@ pub(crate) fn greedy_plus_plus(
     count: usize,
     stream: &mut Stream,
     progress: &dyn Progress,
-) -> Vec<u32> {
+) -> Result<Vec<u32>> {
     let n = rows.len();
     let trials = 2 + (count as f64).ln() as usize;
     let mut chosen = vec![stream.below(n) as u32];
@@ -369,6 +378,7 @@ pub(crate) fn greedy_plus_plus(
     lower(rows, squares, &chosen, &mut distances);
     let mut with_candidate = vec![0.0; n * trials];
     while chosen.len() < count {
+        progress.check()?;
         progress.advance(1);
         let mut total = 0.0;
         let sums: Vec<f64> = distances
@@ -413,7 +423,7 @@ pub(crate) fn greedy_plus_plus(
         distances[candidates[best] as usize] = 0.0;
         chosen.push(candidates[best]);
     }
-    chosen
+    Ok(chosen)
 }
 
 /// `count` rows that are not among the chosen.
@@ -478,8 +488,8 @@ mod tests {
             let squares = vec![1.0; rows.len()];
             let mut stream = Stream::new(seed, 0);
             let k = 1 + stream.below(rows.len());
-            let mut centroids = Centroids::of_rows(rows, &plus_plus(rows, &squares, k, &mut stream, &()));
-            let mut nearest = centroids.nearest(rows, &());
+            let mut centroids = Centroids::of_rows(rows, &plus_plus(rows, &squares, k, &mut stream, &()).unwrap());
+            let mut nearest = centroids.nearest(rows, &()).unwrap();
             for _ in 0..4 {
                 for (found, best) in nearest.iter().zip(slow_nearest(rows, &centroids)) {
                     prop_assert!((found.score - best).abs() < 1e-5);
@@ -490,7 +500,7 @@ mod tests {
                 centroids.split(&mut sizes, spherical, &mut stream).into_iter().for_each(|c| moved[c] = true);
                 prop_assert_eq!(sizes.iter().sum::<usize>(), rows.len());
                 prop_assert!(sizes.iter().all(|&size| size > 0));
-                update(rows, &centroids, &moved, &mut nearest, &());
+                update(rows, &centroids, &moved, &mut nearest, &()).unwrap();
             }
         }
 
@@ -498,10 +508,10 @@ mod tests {
         fn centres_are_different_rows(rows in embeddings(), seed in 0u64..99) {
             let rows = Rows::from(&rows);
             let squares = vec![1.0; rows.len()];
-            let mut chosen = plus_plus(rows, &squares, rows.len(), &mut Stream::new(seed, 0), &());
+            let mut chosen = plus_plus(rows, &squares, rows.len(), &mut Stream::new(seed, 0), &()).unwrap();
             chosen.sort_unstable();
             prop_assert_eq!(chosen, (0..rows.len() as u32).collect::<Vec<_>>());
-            let mut chosen = greedy_plus_plus(rows, &squares, rows.len(), &mut Stream::new(seed, 0), &());
+            let mut chosen = greedy_plus_plus(rows, &squares, rows.len(), &mut Stream::new(seed, 0), &()).unwrap();
             chosen.sort_unstable();
             prop_assert_eq!(chosen, (0..rows.len() as u32).collect::<Vec<_>>());
         }
@@ -516,7 +526,7 @@ mod tests {
         let draws = 40_000;
         let mut found = [[[0.0f64; 4]; 4]; 4];
         for seed in 0..draws {
-            let drawn = plus_plus(rows, &squares, 3, &mut Stream::new(seed, 7), &());
+            let drawn = plus_plus(rows, &squares, 3, &mut Stream::new(seed, 7), &()).unwrap();
             found[drawn[0] as usize][drawn[1] as usize][drawn[2] as usize] += 1.0 / draws as f64;
         }
         let d = |i: usize, centres: &[usize]| {
@@ -535,12 +545,13 @@ mod tests {
         let (rows, _) = crate::testing::synthetic(30);
         let rows = Rows::from(&rows);
         let squares = vec![1.0; rows.len()];
-        let left = |chosen: &[u32]| inertia(&squares, &Centroids::of_rows(rows, chosen).nearest(rows, &()));
+        let left =
+            |chosen: &[u32]| inertia(&squares, &Centroids::of_rows(rows, chosen).nearest(rows, &()).unwrap());
         let mean = |draw: &dyn Fn(&mut Stream) -> Vec<u32>| {
             (0..8).map(|seed| left(&draw(&mut Stream::new(seed, 0)))).sum::<f64>() / 8.0
         };
-        let plain = mean(&|stream| plus_plus(rows, &squares, 30, stream, &()));
-        let greedy = mean(&|stream| greedy_plus_plus(rows, &squares, 30, stream, &()));
+        let plain = mean(&|stream| plus_plus(rows, &squares, 30, stream, &()).unwrap());
+        let greedy = mean(&|stream| greedy_plus_plus(rows, &squares, 30, stream, &()).unwrap());
         assert!(greedy < plain, "{greedy} {plain}");
     }
 
@@ -548,8 +559,9 @@ mod tests {
     fn threads_change_nothing() {
         let (rows, _) = crate::testing::synthetic(60);
         let how = Fit { clusters: 70, iterations: 5, tolerance: 0.0, spherical: false, greedy: false };
-        let [one, three] =
-            on_one_and_three_threads(|| fit(Rows::from(&rows), &how, &mut Stream::new(5, 0), &()).nearest);
+        let [one, three] = on_one_and_three_threads(|| {
+            fit(Rows::from(&rows), &how, &mut Stream::new(5, 0), &()).unwrap().nearest
+        });
         assert_eq!(one, three);
     }
 }

@@ -13,7 +13,9 @@ use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dense::{Rows, dot, products, square, weighted_sums};
 use crate::lloyd::Centroids;
-use kinfolk::{Embeddings, Progress, Result, number_by_size};
+use kinfolk::{
+    Clustering, Context, Input, Method, MethodInfo, Parameters, Problem, Progress, Result, number_by_size,
+};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -32,107 +34,129 @@ pub enum Seeds {
     Bins,
 }
 
-/// Parameters of [`meanshift`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeanshiftParams {
-    /// The radius within which rows count; estimated if not given.
-    pub bandwidth: Option<f32>,
-    /// The share of rows that a radius is to hold, when it is estimated.
-    pub quantile: f64,
-    /// Where centres begin.
-    pub seeds: Seeds,
-    /// The fewest rows of a cell where a centre begins.
-    pub min_bin: usize,
-    /// The most rounds.
-    pub iterations: usize,
-    /// What becomes of rows farther than the bandwidth from all centres; assigned to the nearest if nothing else is asked.
-    pub noise: Noise,
+kinfolk::word_values!(Seeds: "rows or bins", "rows" => Seeds::Rows, "bins" => Seeds::Bins);
+
+kinfolk::parameters! {
+    /// Mean shift: lets centres climb to the densest places.
+    ///
+    /// Use it on small sets whose clusters are round and of one size: the bandwidth. It finds their number itself.
+    ///
+    /// Cost: about N^2 D products in each of some dozen rounds; for tens of thousands of rows at most. Memory O(N D).
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, Embeddings};
+    /// use kinfolk_baselines::Meanshift;
+    /// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+    /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+    /// let found = Clusterer::with(Meanshift { bandwidth: Some(0.5), ..Meanshift::default() }).fit(&embeddings)?;
+    /// assert_eq!(found.labels, [0, 0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Meanshift {
+        /// The radius within which rows count; auto estimates it.
+        pub bandwidth: Option<f32> = None, "a finite number above 0",
+            |bandwidth| bandwidth.is_none_or(|bandwidth| bandwidth > 0.0 && bandwidth.is_finite());
+        /// The share of rows within the radius, when it is estimated.
+        pub quantile: f64 = 0.3, "a share above 0, at most 1", |quantile| *quantile > 0.0 && *quantile <= 1.0;
+        /// Where centres begin: at every row, or at the occupied cells of a grid (bins).
+        pub seeds: Seeds = Seeds::Rows;
+        /// The fewest rows of a cell where a centre begins.
+        pub min_bin: usize = 1, "at least 1", |min_bin| *min_bin >= 1;
+        /// Maximum number of rounds.
+        pub iterations: usize = 300, "at least 1", |iterations| *iterations >= 1;
+        /// What becomes of rows farther than the bandwidth from all centres: the nearest centre (assigned), clusters of one
+        /// row (singletons), or label -1 (kept).
+        pub noise: Noise = Noise::Assigned;
+    }
 }
 
-impl Default for MeanshiftParams {
-    fn default() -> Self {
-        MeanshiftParams {
-            bandwidth: None,
-            quantile: 0.3,
-            seeds: Seeds::default(),
-            min_bin: 1,
-            iterations: 300,
-            noise: Noise::Assigned,
+static INFO: MethodInfo = MethodInfo::new(
+    "meanshift",
+    "Mean shift",
+    "Moves centres to the densest places; rows join the nearest centre",
+)
+.when("on small sets with few, broad clusters of similar radius in few dimensions")
+.cost("N^2 D, dozens of times")
+.input(Input::Rows)
+.in_paper()
+.color("#9467bd");
+
+impl Method for Meanshift {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let rows = Rows::from(problem.embeddings()?);
+        let (found, bandwidth) = context.timed("partition", || {
+            let bandwidth = match self.bandwidth {
+                Some(bandwidth) => bandwidth,
+                None => estimate(rows, self.quantile, context.progress())?,
+            };
+            self.partition(rows, bandwidth, context.progress()).map(|found| (found, bandwidth))
+        })?;
+        let mut clustering = found.into_clustering(self, None, context);
+        clustering.report.set("bandwidth", bandwidth);
+        Ok(clustering)
+    }
+}
+
+impl Meanshift {
+    fn partition(&self, rows: Rows, bandwidth: f32, progress: &dyn Progress) -> Result<Clusters> {
+        let seeds = match self.seeds {
+            Seeds::Rows => rows.data.to_vec(),
+            Seeds::Bins => bins(rows, bandwidth, self.min_bin),
+        };
+        if seeds.is_empty() {
+            let found = format!("{} for cells {bandwidth} wide", self.min_bin);
+            return check::refuse("min_bin", "at most the rows of the fullest cell", found);
         }
+        let peaks = climb(rows, seeds, bandwidth, self.iterations, progress)?;
+        let centres = thin_out(peaks, rows.dim, bandwidth);
+        if centres.is_empty() {
+            let expected = "a radius within which there are rows around at least one centre";
+            return check::refuse("bandwidth", expected, bandwidth);
+        }
+        progress.begin("labels", 1);
+        let nearest = Centroids::new(centres, rows.dim).nearest(rows, progress)?;
+        progress.advance(1);
+        let farthest = f64::from(bandwidth) * f64::from(bandwidth);
+        let noise: Vec<bool> = nearest
+            .iter()
+            .enumerate()
+            .map(|(i, nearest)| f64::from(square(rows.row(i)) - 2.0 * nearest.score) > farthest)
+            .collect();
+        let names: Vec<i64> = nearest.iter().map(|nearest| nearest.centroid.into()).collect();
+        if self.noise == Noise::Assigned {
+            return Ok(Clusters { labels: number_by_size(&names), noise: Some(noise) });
+        }
+        let names: Vec<i64> =
+            names.iter().zip(&noise).map(|(&name, &noise)| if noise { -1 } else { name }).collect();
+        Ok(Clusters::with_noise(&names, self.noise, |_| Vec::new()))
     }
-}
-
-/// Lets centres climb to the densest places.
-///
-/// Use it on small sets whose clusters are round and of one size: the bandwidth. It finds their number itself.
-///
-/// Cost: about N^2 D products in each of some dozen rounds; for tens of thousands of rows at most. Memory O(N D).
-///
-/// ```
-/// use kinfolk::Embeddings;
-/// use kinfolk_baselines::{MeanshiftParams, meanshift};
-/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
-/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let params = MeanshiftParams { bandwidth: Some(0.5), ..Default::default() };
-/// assert_eq!(meanshift(&embeddings, &params, &())?.labels, [0, 0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn meanshift(
-    embeddings: &Embeddings,
-    params: &MeanshiftParams,
-    progress: &dyn Progress,
-) -> Result<Clusters> {
-    if let Some(bandwidth) = params.bandwidth {
-        check::positive("bandwidth", bandwidth.into())?;
-    }
-    if !(params.quantile > 0.0 && params.quantile <= 1.0) {
-        return check::refuse("quantile", "a share above 0, at most 1", params.quantile);
-    }
-    check::at_least_one("min_bin", params.min_bin)?;
-    check::at_least_one("iterations", params.iterations)?;
-    let rows = Rows::from(embeddings);
-    let bandwidth = params.bandwidth.unwrap_or_else(|| estimate(rows, params.quantile, progress));
-    let seeds = match params.seeds {
-        Seeds::Rows => rows.data.to_vec(),
-        Seeds::Bins => bins(rows, bandwidth, params.min_bin),
-    };
-    if seeds.is_empty() {
-        let found = format!("{} for cells {bandwidth} wide", params.min_bin);
-        return check::refuse("min_bin", "at most the rows of the fullest cell", found);
-    }
-    let peaks = climb(rows, seeds, bandwidth, params.iterations, progress);
-    let centres = thin_out(peaks, rows.dim, bandwidth);
-    if centres.is_empty() {
-        let expected = "a radius within which there are rows around at least one centre";
-        return check::refuse("bandwidth", expected, bandwidth);
-    }
-    progress.begin("labels", 1);
-    let nearest = Centroids::new(centres, rows.dim).nearest(rows, progress);
-    progress.advance(1);
-    let farthest = f64::from(bandwidth) * f64::from(bandwidth);
-    let noise: Vec<bool> = nearest
-        .iter()
-        .enumerate()
-        .map(|(i, nearest)| f64::from(square(rows.row(i)) - 2.0 * nearest.score) > farthest)
-        .collect();
-    let names: Vec<i64> = nearest.iter().map(|nearest| nearest.centroid.into()).collect();
-    if params.noise == Noise::Assigned {
-        return Ok(Clusters { labels: number_by_size(&names), noise: Some(noise) });
-    }
-    let names: Vec<i64> =
-        names.iter().zip(&noise).map(|(&name, &noise)| if noise { -1 } else { name }).collect();
-    Ok(Clusters::with_noise(&names, params.noise, |_| Vec::new()))
 }
 
 /// The mean distance of rows to their neighbour number N `quantile`, themselves the first.
-fn estimate(rows: Rows, quantile: f64, progress: &dyn Progress) -> f32 {
+fn estimate(rows: Rows, quantile: f64, progress: &dyn Progress) -> Result<f32> {
     let n = rows.len();
     let rank = ((n as f64 * quantile) as usize).max(1);
     progress.begin("bandwidth", n as u64);
     let distances: Vec<f64> = (0..n.div_ceil(TASK))
         .into_par_iter()
         .flat_map_iter(|task| {
-            progress.tick();
+            if progress.cancelled() {
+                return Vec::new();
+            }
             let part = task * TASK..((task + 1) * TASK).min(n);
             let mut scores = vec![0.0; part.len() * n];
             products(rows.part(part.clone()), rows, &mut scores, false);
@@ -144,8 +168,9 @@ fn estimate(rows: Rows, quantile: f64, progress: &dyn Progress) -> f32 {
             scores.chunks_exact_mut(n).map(distance).collect::<Vec<_>>()
         })
         .collect();
+    progress.check()?;
     // A radius of nothing, when most rows are copies, would hold not even them after rounding.
-    (distances.iter().sum::<f64>() / n as f64).max(1e-3) as f32
+    Ok((distances.iter().sum::<f64>() / n as f64).max(1e-3) as f32)
 }
 
 /// The cells of a grid with enough rows; the rows themselves where no two share a cell.
@@ -180,7 +205,7 @@ fn climb(
     bandwidth: f32,
     iterations: usize,
     progress: &dyn Progress,
-) -> Vec<Peak> {
+) -> Result<Vec<Peak>> {
     let dim = rows.dim;
     progress.begin("centres", (seeds.len() / dim) as u64);
     let peaks = seeds.par_chunks(TASK * dim).flat_map_iter(|seeds| {
@@ -190,10 +215,9 @@ fn climb(
         let mut centres = seeds.to_vec();
         let mut buffer = Buffer::default();
         for iteration in 0..=iterations {
-            if moving.is_empty() {
+            if moving.is_empty() || progress.cancelled() {
                 break;
             }
-            progress.tick();
             let means = means(rows, &centres, bandwidth, &mut buffer);
             let (mut still, mut moved) = (Vec::new(), Vec::new());
             for ((&seed, centre), (mean, within)) in
@@ -215,7 +239,9 @@ fn climb(
         progress.advance(count as u64);
         peaks.into_iter().flatten()
     });
-    peaks.collect()
+    let peaks = peaks.collect();
+    progress.check()?;
+    Ok(peaks)
 }
 
 /// What a task needs again and again.
@@ -280,7 +306,8 @@ fn thin_out(mut peaks: Vec<Peak>, dim: usize, bandwidth: f32) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{embeddings, on_one_and_three_threads, synthetic};
+    use crate::testing::{embeddings, on_one_and_three_threads, on_rows, refusal, synthetic};
+    use kinfolk::Embeddings;
     use proptest::prelude::*;
 
     fn distance(a: &[f32], b: &[f32]) -> f32 {
@@ -315,15 +342,15 @@ mod tests {
                 distances[rank - 1]
             };
             let expected = (0..n).map(of).sum::<f32>() / n as f32;
-            prop_assert!((estimate(all, quantile, &()) - expected).abs() < 2e-3);
+            prop_assert!((estimate(all, quantile, &()).unwrap() - expected).abs() < 2e-3);
         }
 
         #[test]
         fn every_row_has_a_cluster(rows in embeddings(), bandwidth in 0.1f32..2.0, binned: bool) {
             let seeds = if binned { Seeds::Bins } else { Seeds::Rows };
-            let params = MeanshiftParams { bandwidth: Some(bandwidth), seeds, ..Default::default() };
+            let params = Meanshift { bandwidth: Some(bandwidth), seeds, ..Default::default() };
             // The corner of a cell may be too far from all rows.
-            if let Ok(found) = meanshift(&rows, &params, &()) {
+            if let Ok(found) = on_rows(&params, &rows) {
                 prop_assert_eq!(found.labels.len(), rows.len());
                 prop_assert!(found.labels.iter().all(|&label| label >= 0));
             } else {
@@ -335,39 +362,42 @@ mod tests {
     #[test]
     fn impossible_parameters_are_refused() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let message = |params: MeanshiftParams| meanshift(&rows, &params, &()).unwrap_err().to_string();
-        let default = MeanshiftParams::default();
+        let message = |params: Meanshift| refusal(on_rows(&params, &rows));
+        let default = Meanshift::default();
         assert_eq!(
-            message(MeanshiftParams { bandwidth: Some(0.0), ..default.clone() }),
+            message(Meanshift { bandwidth: Some(0.0), ..default.clone() }),
             "bandwidth: expected a finite number above 0, found 0"
         );
-        assert!(message(MeanshiftParams { quantile: 0.0, ..default.clone() }).starts_with("quantile"));
-        assert!(message(MeanshiftParams { min_bin: 0, ..default.clone() }).starts_with("min_bin"));
-        assert!(message(MeanshiftParams { iterations: 0, ..default.clone() }).starts_with("iterations"));
-        let bins = MeanshiftParams { seeds: Seeds::Bins, min_bin: 3, bandwidth: Some(0.1), ..default };
+        assert!(message(Meanshift { quantile: 0.0, ..default.clone() }).starts_with("quantile"));
+        assert!(message(Meanshift { min_bin: 0, ..default.clone() }).starts_with("min_bin"));
+        assert!(message(Meanshift { iterations: 0, ..default.clone() }).starts_with("iterations"));
+        let bins = Meanshift { seeds: Seeds::Bins, min_bin: 3, bandwidth: Some(0.1), ..default };
         assert!(message(bins).starts_with("min_bin"));
     }
 
     #[test]
     fn copies_two_rows_and_noise() {
         let same = Embeddings::from_rows(vec![1.0; 7], 1, "test").unwrap();
-        assert_eq!(meanshift(&same, &MeanshiftParams::default(), &()).unwrap().labels, [0; 7]);
+        assert_eq!(on_rows(&Meanshift::default(), &same).unwrap().labels, [0; 7]);
         let two = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let params = MeanshiftParams { bandwidth: Some(0.5), ..Default::default() };
-        assert_eq!(meanshift(&two, &params, &()).unwrap().labels, [0, 1]);
+        let params = Meanshift { bandwidth: Some(0.5), ..Default::default() };
+        assert_eq!(on_rows(&params, &two).unwrap().labels, [0, 1]);
         // A cell needs two rows, so the third row is far from all centres.
         let rows = vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0];
         let rows = Embeddings::from_rows(rows, 2, "test").unwrap();
-        let params = MeanshiftParams { seeds: Seeds::Bins, min_bin: 2, noise: Noise::Kept, ..params };
-        let found = meanshift(&rows, &params, &()).unwrap();
-        assert_eq!((found.labels, found.noise), (vec![0, 0, -1], Some(vec![false, false, true])));
+        let params = Meanshift { seeds: Seeds::Bins, min_bin: 2, noise: Noise::Unlabelled, ..params };
+        let found = on_rows(&params, &rows).unwrap();
+        assert_eq!((found.labels, found.report.noise_rows), (vec![0, 0, -1], Some(1)));
+        let found = params.partition(Rows::from(&rows), 0.5, &()).unwrap();
+        assert_eq!(found.noise, Some(vec![false, false, true]));
     }
 
     #[test]
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(12);
-        let params = MeanshiftParams { bandwidth: Some(0.9), ..Default::default() };
-        let [one, three] = on_one_and_three_threads(|| meanshift(&rows, &params, &()).unwrap());
+        let params = Meanshift::default();
+        let [one, three] =
+            on_one_and_three_threads(|| params.partition(Rows::from(&rows), 0.9, &()).unwrap());
         assert_eq!(one, three);
         let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
         assert!(scores.bcubed.f > 0.3, "{scores:?}");

@@ -12,141 +12,158 @@ use crate::clusters::Clusters;
 use crate::dense::{Rows, square};
 use crate::lloyd::{Centroids, Groups, gather, greedy_plus_plus, inertia};
 use crate::random::Stream;
-use kinfolk::{Embeddings, Progress, Result};
+use kinfolk::{
+    Clustering, Context, Embeddings, Input, Method, MethodInfo, Parameters, Problem, Progress, Result,
+};
 
-/// Parameters of [`minibatch_kmeans`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct MinibatchKmeansParams {
-    /// How many clusters.
-    pub clusters: usize,
-    /// Rows of a batch.
-    pub batch: usize,
-    /// The most batches, in passes over as many rows as there are.
-    pub passes: usize,
-    /// Batches without improvement after which it ends.
-    pub patience: usize,
-    /// Centroids with less than this share of the rows of the largest are put elsewhere.
-    pub reassignment: f64,
-    /// Seedings to try, each on a sample; the best goes on.
-    pub seedings: usize,
-    /// Seed of centres and batches.
-    pub seed: u64,
-}
-
-impl Default for MinibatchKmeansParams {
-    fn default() -> Self {
-        MinibatchKmeansParams {
-            clusters: 8,
-            batch: 1024,
-            passes: 100,
-            patience: 10,
-            reassignment: 0.01,
-            seedings: 3,
-            seed: 0,
-        }
+kinfolk::parameters! {
+    /// Mini-batch k-means: divides rows into `clusters` groups around means that are learned from small batches.
+    ///
+    /// Use it in place of [`Kmeans`](crate::Kmeans) when there are many rows: a few points worse, many times faster.
+    ///
+    /// Cost: some hundred batches of `batch` C D products, and N C D for the labels; memory O(N + C D).
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, Embeddings};
+    /// use kinfolk_baselines::MinibatchKmeans;
+    /// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+    /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+    /// let method = MinibatchKmeans { clusters: Some(2), ..MinibatchKmeans::default() };
+    /// assert_eq!(Clusterer::with(method).fit(&embeddings)?.labels, [0, 0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct MinibatchKmeans {
+        /// How many clusters to make; must be set.
+        pub clusters: Option<usize> = None, "at least 1, at most the number of rows",
+            |clusters| clusters.is_none_or(|clusters| clusters >= 1);
+        /// Rows of a batch.
+        pub batch: usize = 1024, "at least 1", |batch| *batch >= 1;
+        /// Maximum number of batches, in passes over as many rows as there are.
+        pub passes: usize = 100, "at least 1", |passes| *passes >= 1;
+        /// Stops after this many batches without improvement.
+        pub patience: usize = 10, "at least 1", |patience| *patience >= 1;
+        /// Centroids with less than this share of the rows of the largest are moved to random rows.
+        pub reassignment: f64 = 0.01, "a finite number of 0 or more",
+            |reassignment| *reassignment >= 0.0 && reassignment.is_finite();
+        /// Seedings to try, each on a sample; training continues from the best.
+        pub seedings: usize = 3, "at least 1", |seedings| *seedings >= 1;
     }
 }
 
-/// Divides rows into `clusters` groups around means that were learned from small batches.
-///
-/// Use it in place of [`kmeans`](crate::kmeans) when there are many rows: a few points worse, many times faster.
-///
-/// Cost: some hundred batches of `batch` C D products, and N C D for the labels; memory O(N + C D).
-///
-/// ```
-/// use kinfolk::Embeddings;
-/// use kinfolk_baselines::{MinibatchKmeansParams, minibatch_kmeans};
-/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
-/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let params = MinibatchKmeansParams { clusters: 2, ..Default::default() };
-/// let found = minibatch_kmeans(&embeddings, &params, &())?;
-/// assert_eq!(found.labels, [0, 0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn minibatch_kmeans(
-    embeddings: &Embeddings,
-    params: &MinibatchKmeansParams,
-    progress: &dyn Progress,
-) -> Result<Clusters> {
-    check::clusters(params.clusters, embeddings.len())?;
-    check::at_least_one("batch", params.batch)?;
-    check::at_least_one("passes", params.passes)?;
-    check::at_least_one("patience", params.patience)?;
-    check::at_least_one("seedings", params.seedings)?;
-    check::not_negative("reassignment", params.reassignment)?;
-    let rows = Rows::from(embeddings);
-    let centroids = train(rows, params, progress);
-    progress.begin("labels", 1);
-    let names: Vec<u32> = centroids.nearest(rows, progress).iter().map(|nearest| nearest.centroid).collect();
-    progress.advance(1);
-    Ok(Clusters::from_names(&names))
+static INFO: MethodInfo = MethodInfo::new(
+    "minibatch-kmeans",
+    "Mini-batch k-means",
+    "Assigns every row to the nearest of C means, which are learned from small random batches",
+)
+.when("when k-means fits but there are too many rows for it: a few points worse, many times faster")
+.cost("N C D")
+.input(Input::Rows)
+.needs_clusters()
+.in_paper()
+.color("#5a9bd4");
+
+impl Method for MinibatchKmeans {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let embeddings = problem.embeddings()?;
+        let clusters = check::clusters(self.clusters, embeddings.len())?;
+        let found = context.timed("partition", || self.partition(embeddings, clusters, context))?;
+        Ok(found.into_clustering(self, None, context))
+    }
 }
 
-fn train(rows: Rows, params: &MinibatchKmeansParams, progress: &dyn Progress) -> Centroids {
-    let (n, clusters) = (rows.len(), params.clusters);
-    let batch = params.batch.min(n);
-    let mut stream = Stream::new(params.seed, 0);
-    progress.begin("seeds", (params.seedings * clusters) as u64);
-    let mut centroids = seeds(rows, batch, params, &mut stream, progress);
-    let mut counts = vec![0.0f64; clusters];
-    let mut since_reassignment = 0;
-    let mut stop = Stop::new(params.patience, (2.0 * batch as f64 / (n as f64 + 1.0)).min(1.0));
-    let steps = (params.passes * n).div_ceil(batch);
-    progress.begin("batches", steps as u64);
-    for _ in 0..steps {
-        let drawn: Vec<u32> = (0..batch).map(|_| stream.below(n) as u32).collect();
-        let data = gather(rows, &drawn);
-        let sample = Rows { data: &data, dim: rows.dim };
-        let nearest = centroids.nearest(sample, progress);
-        let squares: Vec<f32> = (0..batch).map(|i| square(sample.row(i))).collect();
-        let mean = inertia(&squares, &nearest) / batch as f64;
-
-        since_reassignment += batch;
-        let reassign = since_reassignment >= 10 * clusters || counts.contains(&0.0);
-        let groups = Groups::new(&nearest, clusters);
-        let mut moved = std::mem::take(&mut centroids.data);
-        follow(&mut moved, sample, &groups, &mut counts);
-        if reassign {
-            since_reassignment = 0;
-            put_elsewhere(&mut moved, sample, &mut counts, params.reassignment, &mut stream);
-        }
-        centroids = Centroids::new(moved, rows.dim);
+impl MinibatchKmeans {
+    fn partition(&self, embeddings: &Embeddings, clusters: usize, context: &Context) -> Result<Clusters> {
+        let (rows, progress) = (Rows::from(embeddings), context.progress());
+        let centroids = self.train(rows, clusters, context)?;
+        progress.begin("labels", 1);
+        let names: Vec<u32> =
+            centroids.nearest(rows, progress)?.iter().map(|nearest| nearest.centroid).collect();
         progress.advance(1);
-        progress.note(&format!("mean squared distance {mean:.5}"));
-        if stop.after(mean) {
-            break;
-        }
+        Ok(Clusters::from_names(&names))
     }
-    centroids
+
+    fn train(&self, rows: Rows, clusters: usize, context: &Context) -> Result<Centroids> {
+        let (n, progress) = (rows.len(), context.progress());
+        let batch = self.batch.min(n);
+        let mut stream = Stream::new(context.seed(), 0);
+        progress.begin("seeds", (self.seedings * clusters) as u64);
+        let mut centroids = seeds(rows, batch, clusters, self.seedings, &mut stream, progress)?;
+        let mut counts = vec![0.0f64; clusters];
+        let mut since_reassignment = 0;
+        let mut stop = Stop::new(self.patience, (2.0 * batch as f64 / (n as f64 + 1.0)).min(1.0));
+        let steps = (self.passes * n).div_ceil(batch);
+        progress.begin("batches", steps as u64);
+        for _ in 0..steps {
+            progress.check()?;
+            let drawn: Vec<u32> = (0..batch).map(|_| stream.below(n) as u32).collect();
+            let data = gather(rows, &drawn);
+            let sample = Rows { data: &data, dim: rows.dim };
+            let nearest = centroids.nearest(sample, progress)?;
+            let squares: Vec<f32> = (0..batch).map(|i| square(sample.row(i))).collect();
+            let mean = inertia(&squares, &nearest) / batch as f64;
+
+            since_reassignment += batch;
+            let reassign = since_reassignment >= 10 * clusters || counts.contains(&0.0);
+            let groups = Groups::new(&nearest, clusters);
+            let mut moved = std::mem::take(&mut centroids.data);
+            follow(&mut moved, sample, &groups, &mut counts);
+            if reassign {
+                since_reassignment = 0;
+                put_elsewhere(&mut moved, sample, &mut counts, self.reassignment, &mut stream);
+            }
+            centroids = Centroids::new(moved, rows.dim);
+            progress.advance(1);
+            progress.note(&format!("mean squared distance {mean:.5}"));
+            if stop.after(mean) {
+                break;
+            }
+        }
+        Ok(centroids)
+    }
 }
 
 /// The best of several seedings, judged on rows of their own.
 fn seeds(
     rows: Rows,
     batch: usize,
-    params: &MinibatchKmeansParams,
+    clusters: usize,
+    seedings: usize,
     stream: &mut Stream,
     progress: &dyn Progress,
-) -> Centroids {
+) -> Result<Centroids> {
     let n = rows.len();
-    let size = if 3 * batch < params.clusters { 3 * params.clusters } else { 3 * batch }.min(n);
+    let size = if 3 * batch < clusters { 3 * clusters } else { 3 * batch }.min(n);
     let judges: Vec<u32> = (0..size).map(|_| stream.below(n) as u32).collect();
     let judges = gather(rows, &judges);
     let judges = Rows { data: &judges, dim: rows.dim };
     let squares: Vec<f32> = (0..judges.len()).map(|i| square(judges.row(i))).collect();
     let mut best: Option<(f64, Centroids)> = None;
-    for _ in 0..params.seedings {
+    for _ in 0..seedings {
         let sample = gather(rows, &stream.sample(n, size));
         let sample = Rows { data: &sample, dim: rows.dim };
         let lengths: Vec<f32> = (0..sample.len()).map(|i| square(sample.row(i))).collect();
-        let chosen = greedy_plus_plus(sample, &lengths, params.clusters, stream, progress);
+        let chosen = greedy_plus_plus(sample, &lengths, clusters, stream, progress)?;
         let centroids = Centroids::of_rows(sample, &chosen);
-        let sum = inertia(&squares, &centroids.nearest(judges, progress));
+        let sum = inertia(&squares, &centroids.nearest(judges, progress)?);
         if best.as_ref().is_none_or(|best| sum < best.0) {
             best = Some((sum, centroids));
         }
     }
-    best.map_or_else(|| Centroids::new(Vec::new(), rows.dim), |best| best.1)
+    Ok(best.map_or_else(|| Centroids::new(Vec::new(), rows.dim), |best| best.1))
 }
 
 /// Moves each centroid towards its rows of the batch: the mean of all it ever had.
@@ -220,20 +237,20 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{embeddings, on_one_and_three_threads, synthetic};
+    use crate::testing::{embeddings, on_one_and_three_threads, on_rows, refusal, seeded, synthetic};
     use proptest::prelude::*;
 
     #[test]
     fn impossible_parameters_are_refused() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
-        let two = MinibatchKmeansParams { clusters: 2, ..Default::default() };
-        let message = |params| minibatch_kmeans(&rows, &params, &()).unwrap_err().to_string();
-        assert!(message(MinibatchKmeansParams { clusters: 3, ..two.clone() }).starts_with("clusters"));
-        assert!(message(MinibatchKmeansParams { batch: 0, ..two.clone() }).starts_with("batch"));
-        assert!(message(MinibatchKmeansParams { passes: 0, ..two.clone() }).starts_with("passes"));
-        assert!(message(MinibatchKmeansParams { patience: 0, ..two.clone() }).starts_with("patience"));
-        assert!(message(MinibatchKmeansParams { seedings: 0, ..two.clone() }).starts_with("seedings"));
-        assert!(message(MinibatchKmeansParams { reassignment: -1.0, ..two }).starts_with("reassignment"));
+        let two = MinibatchKmeans { clusters: Some(2), ..Default::default() };
+        let message = |params: MinibatchKmeans| refusal(on_rows(&params, &rows));
+        assert!(message(MinibatchKmeans { clusters: Some(3), ..two.clone() }).starts_with("clusters"));
+        assert!(message(MinibatchKmeans { batch: 0, ..two.clone() }).starts_with("batch"));
+        assert!(message(MinibatchKmeans { passes: 0, ..two.clone() }).starts_with("passes"));
+        assert!(message(MinibatchKmeans { patience: 0, ..two.clone() }).starts_with("patience"));
+        assert!(message(MinibatchKmeans { seedings: 0, ..two.clone() }).starts_with("seedings"));
+        assert!(message(MinibatchKmeans { reassignment: -1.0, ..two }).starts_with("reassignment"));
     }
 
     proptest! {
@@ -246,7 +263,7 @@ mod tests {
             let size = rows.len().div_ceil(batches);
             for first in (0..rows.len()).step_by(size) {
                 let part = rows.part(first..(first + size).min(rows.len()));
-                let nearest = Centroids::new(centroid.clone(), rows.dim).nearest(part, &());
+                let nearest = Centroids::new(centroid.clone(), rows.dim).nearest(part, &()).unwrap();
                 follow(&mut centroid, part, &Groups::new(&nearest, 1), &mut counts);
             }
             for (l, &value) in centroid.iter().enumerate() {
@@ -258,8 +275,8 @@ mod tests {
         #[test]
         fn every_row_has_a_cluster(rows in embeddings(), seed in 0u64..9) {
             let clusters = 1 + seed as usize * rows.len() / 9;
-            let params = MinibatchKmeansParams { clusters, batch: 7, passes: 3, seed, ..Default::default() };
-            let found = minibatch_kmeans(&rows, &params, &()).unwrap();
+            let params = MinibatchKmeans { clusters: Some(clusters), batch: 7, passes: 3, ..Default::default() };
+            let found = seeded(&params, &Problem::new(&rows), seed).unwrap();
             prop_assert_eq!(found.labels.len(), rows.len());
             prop_assert!(found.len() <= clusters);
         }
@@ -279,10 +296,10 @@ mod tests {
     #[test]
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(40);
-        let params = MinibatchKmeansParams { clusters: 40, batch: 600, ..Default::default() };
-        let [one, three] = on_one_and_three_threads(|| minibatch_kmeans(&rows, &params, &()).unwrap());
+        let params = MinibatchKmeans { clusters: Some(40), batch: 600, ..Default::default() };
+        let [one, three] = on_one_and_three_threads(|| on_rows(&params, &rows).unwrap().labels);
         assert_eq!(one, three);
-        let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
+        let scores = kinfolk::metrics::evaluate(&truth, &one).unwrap();
         assert!(scores.bcubed.f > 0.5, "{scores:?}");
     }
 }

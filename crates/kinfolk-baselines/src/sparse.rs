@@ -1,4 +1,4 @@
-//! A kNN graph seen both ways: each vertex with all that list it or that it lists.
+//! A kNN graph in both directions: each vertex with all that list it or that it lists.
 
 use kinfolk::KnnGraph;
 use rayon::prelude::*;

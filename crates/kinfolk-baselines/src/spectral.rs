@@ -1,7 +1,7 @@
 //! Spectral clustering: k-means among the eigenvectors of the graph.
 //!
 //! Shi and Malik (2000), Ng, Jordan and Weiss (2001), as scikit-learn has it for a given affinity. W holds the similarities
-//! of the kNN graph seen both ways, those above 0; D its row sums. The C largest eigenvectors x of D^-1/2 W D^-1/2 (the smallest
+//! of the kNN graph in both directions, those above 0; D its row sums. The C largest eigenvectors x of D^-1/2 W D^-1/2 (the smallest
 //! of the normalised Laplacian) are scaled to D^-1/2 x, and the rows of the N x C matrix they make are clustered: by k-means, or
 //! by turning them towards the corners of a simplex (Yu and Shi, 2003).
 //!
@@ -19,8 +19,10 @@ use crate::kmeans::best_of;
 use crate::lloyd::Fit;
 use crate::random::Stream;
 use crate::sparse::Symmetric;
-use kinfolk::Forest;
-use kinfolk::{KnnGraph, Progress, Result};
+use kinfolk::DisjointSets;
+use kinfolk::{
+    Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress, Result,
+};
 use rayon::prelude::*;
 
 /// How rows of eigenvectors become clusters.
@@ -33,71 +35,100 @@ pub enum Assign {
     Discretise,
 }
 
-/// Parameters of [`spectral`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct SpectralParams {
-    /// How many clusters.
-    pub clusters: usize,
-    /// How rows of eigenvectors become clusters.
-    pub assign: Assign,
-    /// Seed of the first vectors and of k-means.
-    pub seed: u64,
-}
+kinfolk::word_values!(Assign: "kmeans or discretise", "kmeans" => Assign::Kmeans, "discretise" => Assign::Discretise);
 
-impl Default for SpectralParams {
-    fn default() -> Self {
-        SpectralParams { clusters: 8, assign: Assign::default(), seed: 0 }
-    }
-}
-
-/// The most clusters that [`spectral`] takes: beyond, matrices of twice as many rows take hours to diagonalise.
+/// The most clusters that [`Spectral`] makes: beyond, matrices of twice as many rows take hours to diagonalise.
 pub const SPECTRAL_UP_TO: usize = 2_000;
 
-/// Cuts the graph into `clusters` parts that are weakly connected.
-///
-/// Use it when the number of clusters is known, at most some hundreds, and they are connected rather than round.
-///
-/// Cost: O(N C (K + C)) for each of some ten restarts, 16 N C bytes.
-///
-/// ```
-/// use kinfolk::KnnGraph;
-/// use kinfolk_baselines::{SpectralParams, spectral};
-/// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
-/// let found = spectral(&graph, &SpectralParams { clusters: 2, ..Default::default() }, &())?;
-/// assert_eq!(found.labels, [0, 0, 1, 1]);
-/// # Ok::<(), kinfolk::Error>(())
-/// ```
-pub fn spectral(graph: &KnnGraph, params: &SpectralParams, progress: &dyn Progress) -> Result<Clusters> {
-    check::clusters(params.clusters, graph.len())?;
-    if params.clusters > SPECTRAL_UP_TO {
-        let expected =
-            "at most 2000, each of which takes an eigenvector; infomap and hac_knn find any number";
-        return check::refuse("clusters", expected, params.clusters);
+kinfolk::parameters! {
+    /// Spectral clustering: cuts the graph into `clusters` parts that are weakly connected.
+    ///
+    /// Use it when the number of clusters is known, at most some hundreds, and they are connected rather than round.
+    ///
+    /// Cost: O(N C (K + C)) for each of some ten restarts, 16 N C bytes.
+    ///
+    /// ```
+    /// use kinfolk::{Clusterer, KnnGraph, Problem};
+    /// use kinfolk_baselines::Spectral;
+    /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 3, 2], vec![0.9, 0.9, 0.8, 0.8], "example")?;
+    /// let found = Clusterer::with(Spectral { clusters: Some(2), ..Spectral::default() }).run(&Problem::of_graph(&graph))?;
+    /// assert_eq!(found.labels, [0, 0, 1, 1]);
+    /// # Ok::<(), kinfolk::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Spectral {
+        /// How many clusters to make; must be set. Each takes an eigenvector; infomap and hac find any number.
+        pub clusters: Option<usize> = None,
+            "at least 1, at most the number of rows and 2000, since each takes an eigenvector",
+            |clusters| clusters.is_none_or(|clusters| (1..=SPECTRAL_UP_TO).contains(&clusters));
+        /// How rows of eigenvectors become clusters: by k-means, or by the rotation that brings them nearest to the axes
+        /// (discretise).
+        pub assign: Assign = Assign::Kmeans;
     }
-    let matrix = Normalised::of(graph);
-    let (n, clusters) = (graph.len(), params.clusters);
-    let (_, vectors) = largest(&matrix, matrix.components(clusters), clusters, params.seed, progress);
-    // D^-1/2 x, by rows.
-    let mut rows = vec![0.0f64; n * clusters];
-    rows.par_chunks_mut(clusters).enumerate().for_each(|(i, row)| {
-        row.iter_mut().enumerate().for_each(|(l, value)| *value = vectors[l * n + i] * matrix.scale[i]);
-    });
-    let names = match params.assign {
-        Assign::Kmeans => {
-            // Of the size of 1, so that f32 holds them well.
-            let most = rows.iter().fold(0.0f64, |most, v| most.max(v.abs())).max(f64::MIN_POSITIVE);
-            let data: Vec<f32> = rows.iter().map(|v| (v / most) as f32).collect();
-            let how = Fit { clusters, iterations: 300, tolerance: 0.0, spherical: false, greedy: true };
-            best_of(Rows { data: &data, dim: clusters }, &how, 10, params.seed, progress)
-        }
-        Assign::Discretise => {
-            progress.begin("rotations", 1);
-            let names = discretise(rows, clusters, &mut Stream::new(params.seed, 1));
-            progress.advance(1);
-            names
-        }
-    };
-    Ok(Clusters::from_names(&names))
+}
+
+static INFO: MethodInfo = MethodInfo::new(
+    "spectral",
+    "Spectral clustering",
+    "Runs k-means on the leading eigenvectors of the kNN graph",
+)
+.when("when the number of clusters is known and small, and they are connected rather than round")
+.cost("N C (K + C), up to 2,000 clusters")
+.input(Input::Graph)
+.needs_clusters()
+.in_paper()
+.color("#d64fa8");
+
+impl Method for Spectral {
+    fn info(&self) -> &'static MethodInfo {
+        &INFO
+    }
+
+    fn parameters(&self) -> &dyn Parameters {
+        self
+    }
+
+    fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        self
+    }
+
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
+        self.check()?;
+        let clusters = check::clusters(self.clusters, problem.len())?;
+        let given = problem.neighbours(80, context)?;
+        let found = context.timed("partition", || self.partition(&given.graph, clusters, context))?;
+        Ok(found.into_clustering(self, Some(given.report), context))
+    }
+}
+
+impl Spectral {
+    fn partition(&self, graph: &KnnGraph, clusters: usize, context: &Context) -> Result<Clusters> {
+        let (n, seed, progress) = (graph.len(), context.seed(), context.progress());
+        progress.check()?;
+        let matrix = Normalised::of(graph);
+        let (_, vectors) = largest(&matrix, matrix.components(clusters), clusters, seed, progress)?;
+        // D^-1/2 x, by rows.
+        let mut rows = vec![0.0f64; n * clusters];
+        rows.par_chunks_mut(clusters).enumerate().for_each(|(i, row)| {
+            row.iter_mut().enumerate().for_each(|(l, value)| *value = vectors[l * n + i] * matrix.scale[i]);
+        });
+        let names = match self.assign {
+            Assign::Kmeans => {
+                // Of the size of 1, so that f32 holds them well.
+                let most = rows.iter().fold(0.0f64, |most, v| most.max(v.abs())).max(f64::MIN_POSITIVE);
+                let data: Vec<f32> = rows.iter().map(|v| (v / most) as f32).collect();
+                let how = Fit { clusters, iterations: 300, tolerance: 0.0, spherical: false, greedy: true };
+                best_of(Rows { data: &data, dim: clusters }, &how, 10, seed, progress)?
+            }
+            Assign::Discretise => {
+                progress.begin("rotations", 1);
+                let names = discretise(rows, clusters, &mut Stream::new(seed, 1), progress)?;
+                progress.advance(1);
+                names
+            }
+        };
+        Ok(Clusters::from_names(&names))
+    }
 }
 
 /// D^-1/2 W D^-1/2.
@@ -119,7 +150,7 @@ impl Normalised {
     /// The eigenvectors of eigenvalue 1, D^1/2 on each component, of at most `most` components, the largest first.
     fn components(&self, most: usize) -> Vec<f64> {
         let n = self.edges.len();
-        let mut forest = Forest::new(n);
+        let mut forest = DisjointSets::new(n);
         (0..n).for_each(|i| {
             self.edges.row(i).0.iter().for_each(|&j| {
                 forest.join(i as u32, j);
@@ -158,7 +189,12 @@ impl Operator for Normalised {
 }
 
 /// Turns rows of unit length until they are as near as can be to the axes; the axis of each row is its cluster.
-fn discretise(mut rows: Vec<f64>, c: usize, stream: &mut Stream) -> Vec<u32> {
+fn discretise(
+    mut rows: Vec<f64>,
+    c: usize,
+    stream: &mut Stream,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
     let n = rows.len() / c;
     for row in rows.chunks_exact_mut(c) {
         let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
@@ -172,6 +208,7 @@ fn discretise(mut rows: Vec<f64>, c: usize, stream: &mut Stream) -> Vec<u32> {
     let mut axes = row(stream.below(n)).to_vec();
     let mut parallel = vec![0.0f64; n];
     for j in 1..c {
+        progress.check()?;
         let last = &axes[(j - 1) * c..];
         parallel
             .par_iter_mut()
@@ -188,6 +225,9 @@ fn discretise(mut rows: Vec<f64>, c: usize, stream: &mut Stream) -> Vec<u32> {
             .into_par_iter()
             .with_min_len(64)
             .map(|i| {
+                if progress.cancelled() {
+                    return (0, 0.0);
+                }
                 let along = |axis: &usize| dot(row(i), &axes[axis * c..][..c]);
                 // The first of the largest.
                 (0..c).fold((0, f64::NEG_INFINITY), |best, axis| {
@@ -197,46 +237,56 @@ fn discretise(mut rows: Vec<f64>, c: usize, stream: &mut Stream) -> Vec<u32> {
             })
             .map(|best| best.0)
             .collect();
+        progress.check()?;
         // A = sum over rows of (axis of the row) (row)^T; the orthogonal matrix nearest to it has the new axes as rows.
         let mut a = vec![0.0; c * c];
         for (i, &name) in names.iter().enumerate() {
             a[name as usize * c..][..c].iter_mut().zip(row(i)).for_each(|(a, v)| *a += v);
         }
-        let (nearest, agreement) = nearest_orthogonal(&a, c);
+        let (nearest, agreement) = nearest_orthogonal(&a, c, progress)?;
         axes = nearest;
         if (agreement - last).abs() <= f64::EPSILON * n as f64 {
             break;
         }
         last = agreement;
     }
-    names
+    Ok(names)
 }
 
 /// The orthogonal factor of A = U P, A (A^T A)^-1/2, and the trace of P, the sum of the singular values.
-fn nearest_orthogonal(a: &[f64], c: usize) -> (Vec<f64>, f64) {
+fn nearest_orthogonal(a: &[f64], c: usize, progress: &dyn Progress) -> Result<(Vec<f64>, f64)> {
     let mut gram = vec![0.0; c * c];
     gram.par_chunks_mut(c).enumerate().for_each(|(i, row)| {
+        if progress.cancelled() {
+            return;
+        }
         for from in a.chunks_exact(c) {
             row.iter_mut().zip(from).for_each(|(g, v)| *g += from[i] * v);
         }
     });
-    let (values, vectors) = dense(gram, c);
+    let (values, vectors) = dense(gram, c, progress)?;
     let least = values[0].max(f64::MIN_POSITIVE) * 1e-14;
     let singular: Vec<f64> = values.iter().map(|&v| v.max(least).sqrt()).collect();
     let mut out = vec![0.0; c * c];
     out.par_chunks_mut(c).zip(a.par_chunks(c)).for_each(|(out, row)| {
+        if progress.cancelled() {
+            return;
+        }
         for (v, s) in vectors.chunks_exact(c).zip(&singular) {
             let along = v.iter().zip(row).map(|(v, a)| v * a).sum::<f64>() / s;
             out.iter_mut().zip(v).for_each(|(o, v)| *o += along * v);
         }
     });
-    (out, singular.iter().sum())
+    progress.check()?;
+    Ok((out, singular.iter().sum()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{graphs, knn, on_one_and_three_threads, same_groups, synthetic};
+    use crate::testing::{
+        graphs, knn, on_graph, on_one_and_three_threads, refusal, same_groups, seeded, synthetic,
+    };
     use proptest::prelude::*;
 
     proptest! {
@@ -258,7 +308,8 @@ mod tests {
         fn every_row_has_a_cluster(graph in graphs(), share in 0.0..1.0, discrete: bool) {
             let clusters = 1 + (share * graph.len() as f64) as usize;
             let assign = if discrete { Assign::Discretise } else { Assign::Kmeans };
-            let found = spectral(&graph, &SpectralParams { clusters, assign, seed: 1 }, &()).unwrap();
+            let method = Spectral { clusters: Some(clusters), assign };
+            let found = seeded(&method, &Problem::of_graph(&graph), 1).unwrap();
             prop_assert_eq!(found.labels.len(), graph.len());
             prop_assert!(found.len() <= clusters);
         }
@@ -266,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_nearest_orthogonal_matrix_of_a_rotation_is_itself() {
-        let (nearest, sum) = nearest_orthogonal(&[0.0, -2.0, 2.0, 0.0], 2);
+        let (nearest, sum) = nearest_orthogonal(&[0.0, -2.0, 2.0, 0.0], 2, &()).unwrap();
         for (found, expected) in nearest.iter().zip([0.0, -1.0, 1.0, 0.0]) {
             assert!((found - expected).abs() < 1e-9);
         }
@@ -277,13 +328,16 @@ mod tests {
     fn impossible_parameters_are_refused() {
         let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
         for clusters in [0, 3] {
-            let message = spectral(&graph, &SpectralParams { clusters, ..Default::default() }, &());
-            assert!(message.unwrap_err().to_string().starts_with("clusters"));
+            let message =
+                refusal(on_graph(&Spectral { clusters: Some(clusters), ..Default::default() }, &graph));
+            assert!(message.starts_with("clusters"));
         }
         let many = KnnGraph::from_parts(SPECTRAL_UP_TO + 1, 0, vec![], vec![], "test").unwrap();
-        let params = SpectralParams { clusters: SPECTRAL_UP_TO + 1, ..Default::default() };
-        assert!(spectral(&many, &params, &()).unwrap_err().to_string().contains("eigenvector"));
-        let both = spectral(&graph, &SpectralParams { clusters: 2, ..Default::default() }, &()).unwrap();
+        let params = Spectral { clusters: Some(SPECTRAL_UP_TO + 1), ..Default::default() };
+        assert!(refusal(on_graph(&params, &many)).contains("eigenvector"));
+        let none = refusal(on_graph(&Spectral::default(), &graph));
+        assert_eq!(none, "clusters: expected how many clusters to make, found none");
+        let both = on_graph(&Spectral { clusters: Some(2), ..Default::default() }, &graph).unwrap();
         assert_eq!(both.labels, [0, 1]);
     }
 
@@ -300,7 +354,7 @@ mod tests {
         let graph = KnnGraph::from_parts(n, k, ids, similarities, "test").unwrap();
         let expected: Vec<i64> = (0..n as i64).map(|i| i / 10).collect();
         for assign in [Assign::Kmeans, Assign::Discretise] {
-            let found = spectral(&graph, &SpectralParams { clusters: 9, assign, seed: 0 }, &()).unwrap();
+            let found = on_graph(&Spectral { clusters: Some(9), assign }, &graph).unwrap();
             assert!(same_groups(&found.labels, &expected), "{assign:?} {:?}", found.labels);
         }
     }
@@ -310,10 +364,10 @@ mod tests {
         let (rows, truth) = synthetic(40);
         let graph = knn(&rows, 30);
         for assign in [Assign::Kmeans, Assign::Discretise] {
-            let params = SpectralParams { clusters: 40, assign, seed: 0 };
-            let [one, three] = on_one_and_three_threads(|| spectral(&graph, &params, &()).unwrap());
+            let params = Spectral { clusters: Some(40), assign };
+            let [one, three] = on_one_and_three_threads(|| on_graph(&params, &graph).unwrap().labels);
             assert_eq!(one, three);
-            let scores = kinfolk::metrics::evaluate(&truth, &one.labels).unwrap();
+            let scores = kinfolk::metrics::evaluate(&truth, &one).unwrap();
             assert!(scores.bcubed.f > 0.5, "{assign:?} {scores:?}");
         }
     }

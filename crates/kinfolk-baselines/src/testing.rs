@@ -1,7 +1,9 @@
 //! What the tests of several methods share.
 
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{Embeddings, KnnGraph, KnnParams, Search, knn_graph};
+use kinfolk::{
+    Clustering, Context, Embeddings, KnnGraph, KnnParams, Method, Problem, Result, Search, knn_graph,
+};
 use proptest::prelude::*;
 
 /// Few, small, integer coordinates: duplicates, ties and opposite vectors are common.
@@ -36,6 +38,26 @@ pub(crate) fn graphs() -> impl Strategy<Value = KnnGraph> {
 pub(crate) fn synthetic(identities: usize) -> (Embeddings, Vec<i64>) {
     let params = SynthParams { identities, dim: 32, seed: 4, ..SynthParams::default() };
     Synth::new(params).unwrap().whole().to_embeddings().unwrap()
+}
+
+/// Runs a method with a seed.
+pub(crate) fn seeded(method: &dyn Method, problem: &Problem, seed: u64) -> Result<Clustering> {
+    method.run(problem, &Context::default().with_seed(seed))
+}
+
+/// Runs a method on rows.
+pub(crate) fn on_rows(method: &dyn Method, rows: &Embeddings) -> Result<Clustering> {
+    seeded(method, &Problem::new(rows), 0)
+}
+
+/// Runs a method on a graph without its rows.
+pub(crate) fn on_graph(method: &dyn Method, graph: &KnnGraph) -> Result<Clustering> {
+    seeded(method, &Problem::of_graph(graph), 0)
+}
+
+/// What a refused run says.
+pub(crate) fn refusal(result: Result<Clustering>) -> String {
+    result.map(|found| found.labels).unwrap_err().to_string()
 }
 
 /// Runs `work` on one thread and on three and returns both results.

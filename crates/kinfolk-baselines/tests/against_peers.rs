@@ -1,87 +1,27 @@
 //! The same small sets through programs from PyPI (`data/make_peers.py`) and through kinfolk.
 
-use kinfolk::{Embeddings, KnnParams, Search, knn_graph, number_by_size};
-use kinfolk_baselines::*;
-use std::collections::HashMap;
+use kinfolk::{Clustering, Context, Embeddings, KnnParams, Problem, Search, knn_graph, number_by_size};
+use kinfolk_baselines::METHODS;
 use std::str::FromStr;
 
 fn numbers<T: FromStr>(line: &str) -> Vec<T> {
     line.split(' ').map(|word| word.parse().ok().expect(word)).collect()
 }
 
-/// The parameters of a case.
-struct Given<'a>(HashMap<&'a str, &'a str>);
-
-impl Given<'_> {
-    fn get<T: FromStr>(&self, name: &str) -> T {
-        self.0[name].parse().ok().expect(name)
+fn run(name: &str, given: &[(&str, &str)], rows: &Embeddings, k: usize) -> Clustering {
+    let mut method = METHODS.iter().map(|make| make()).find(|method| method.info().name == name).expect(name);
+    let more = match name {
+        "kmeans" => Some(("restarts", "8")),
+        "dbscan" | "dbscan-knn" | "hdbscan" => Some(("noise", "kept")),
+        _ => None,
+    };
+    for (parameter, value) in given.iter().copied().chain(more) {
+        method.parameters_mut().set(parameter, value).unwrap();
     }
-}
-
-fn run(method: &str, given: &Given, rows: &Embeddings, k: usize) -> Clusters {
     let params = KnnParams { k, search: Search::Exact, ..Default::default() };
     let graph = knn_graph(rows, &params, &()).unwrap().0;
-    let noise = Noise::Kept;
-    let found = match method {
-        "kmeans" => {
-            let params = KmeansParams { clusters: given.get("clusters"), restarts: 8, ..Default::default() };
-            kmeans(rows, &params, &())
-        }
-        "minibatch-kmeans" => {
-            let (clusters, batch) = (given.get("clusters"), given.get("batch"));
-            minibatch_kmeans(rows, &MinibatchKmeansParams { clusters, batch, ..Default::default() }, &())
-        }
-        "hac" => {
-            let linkage = match given.0["linkage"] {
-                "single" => Linkage::Single,
-                "complete" => Linkage::Complete,
-                "average" => Linkage::Average,
-                _ => Linkage::Ward,
-            };
-            let cut = if given.0.contains_key("clusters") {
-                Cut::Clusters(given.get("clusters"))
-            } else {
-                Cut::Distance(given.get("distance"))
-            };
-            hac(rows, &HacParams { linkage, cut }, &())
-        }
-        "dbscan" => dbscan(rows, &DbscanParams { eps: given.get("eps"), min: given.get("min"), noise }, &()),
-        "dbscan-knn" => {
-            let (th, eps, min) = (given.get("th"), given.get("eps"), given.get("min"));
-            dbscan_knn(&graph, &DbscanKnnParams { th, eps, min, noise }, &())
-        }
-        "hdbscan" => {
-            let selection = match given.0["selection"] {
-                "leaves" => Selection::Leaves,
-                _ => Selection::Worth,
-            };
-            let (min_cluster_size, min_samples) =
-                (given.get("min_cluster_size"), Some(given.get("min_samples")));
-            hdbscan(rows, &HdbscanParams { min_cluster_size, min_samples, selection, noise }, &())
-        }
-        "meanshift" => {
-            let seeds = if given.0["seeds"] == "bins" { Seeds::Bins } else { Seeds::Rows };
-            let bandwidth = Some(given.get("bandwidth"));
-            meanshift(rows, &MeanshiftParams { bandwidth, seeds, ..Default::default() }, &())
-        }
-        "aro" => aro(&graph, &AroParams { threshold: given.get("threshold") }, &()),
-        "cdp" => {
-            let (th, max_size, step) = (given.get("th"), given.get("max_size"), given.get("step"));
-            cdp(&graph, &CdpParams { th, max_size, step, ..Default::default() }, &())
-        }
-        "spectral" => {
-            let assign = if given.0["assign"] == "kmeans" { Assign::Kmeans } else { Assign::Discretise };
-            spectral(&graph, &SpectralParams { clusters: given.get("clusters"), assign, seed: 0 }, &())
-        }
-        "infomap" => infomap(&graph, &InfomapParams { th: given.get("th"), ..Default::default() }, &()),
-        "chinese-whispers" => {
-            let (th, iterations) = (given.get("th"), given.get("iterations"));
-            let params = ChineseWhispersParams { th, iterations, ..Default::default() };
-            chinese_whispers(&graph, &params, &())
-        }
-        other => panic!("{other}"),
-    };
-    found.unwrap()
+    let problem = Problem::new(rows).with_graph(&graph).unwrap();
+    method.run(&problem, &Context::default()).unwrap()
 }
 
 /// Names for clusters that do not depend on how they were numbered; noise stays noise.
@@ -108,7 +48,7 @@ fn clusters_are_those_of_the_peers() {
         while let Some(case) = lines.next().filter(|&line| line != "-") {
             let mut words = case.split(' ');
             let method = words.next().unwrap();
-            let given = Given(words.map(|word| word.split_once('=').unwrap()).collect());
+            let given: Vec<(&str, &str)> = words.map(|word| word.split_once('=').unwrap()).collect();
             let expected: Vec<i64> = numbers(lines.next().unwrap());
             let found = run(method, &given, &rows, k);
             let (found, expected) = (numbered(&found.labels), numbered(&expected));

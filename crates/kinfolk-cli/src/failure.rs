@@ -1,6 +1,8 @@
 //! Why the command failed, and with which exit code.
 
+use kinfolk::Error;
 use std::fmt;
+use std::path::Path;
 
 /// What ends a run.
 #[derive(Debug)]
@@ -8,16 +10,46 @@ pub enum Failure {
     /// The command was given wrongly.
     Usage(String),
     /// The library refused an input or a parameter.
-    Refused(kinfolk::Error),
+    Refused(Error),
+}
+
+/// The files that the library's names for inputs stand for.
+#[derive(Default)]
+pub struct Places<'a> {
+    /// `embeddings`.
+    pub embeddings: Option<&'a Path>,
+    /// `graph`.
+    pub graph: Option<&'a Path>,
+    /// `labels`.
+    pub labels: Option<&'a Path>,
+    /// `model`.
+    pub model: Option<&'a Path>,
 }
 
 impl Failure {
     /// 2 for bad usage, 1 for bad input.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Usage(_) | Failure::Refused(kinfolk::Error::Parameter { .. }) => 2,
+            Failure::Usage(_) | Failure::Refused(Error::Parameter { .. }) => 2,
             Failure::Refused(_) => 1,
         }
+    }
+
+    /// The same, with the names of files in place of the library's names for inputs.
+    pub fn at(mut self, places: &Places<'_>) -> Self {
+        if let Failure::Refused(Error::Length { place, .. } | Error::Format { place, .. }) = &mut self {
+            let file = match place.as_str() {
+                "embeddings" => places.embeddings,
+                "graph" => places.graph,
+                "labels" => places.labels,
+                "model" => places.model,
+                _ => None,
+            };
+            if let Some(file) = file {
+                *place = file.display().to_string();
+            }
+        }
+        self
     }
 }
 
@@ -25,7 +57,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(message) => f.write_str(message),
-            Failure::Refused(kinfolk::Error::Parameter { field, expected, found }) => {
+            Failure::Refused(Error::Parameter { field, expected, found }) => {
                 write!(f, "{}: expected {expected}, found {found}", option_of(field))
             }
             Failure::Refused(error) => error.fmt(f),
@@ -33,43 +65,58 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Fields that have an option of their own; the others are given by `--param`.
-const OPTIONS: [&str; 22] = [
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Refused(error)
+    }
+}
+
+/// Fields that have an option of their own.
+const OPTIONS: [&str; 27] = [
     "batch",
     "clusters",
     "confidence",
     "density",
+    "device",
+    "dim",
     "epochs",
     "graph",
     "identities",
     "k_rebuild",
+    "labels",
     "layers",
     "learning_rate",
-    "least",
     "loss",
+    "method",
     "methods",
+    "model",
+    "param",
     "prefer",
     "radius",
     "recall",
     "rho",
     "split",
     "target",
-    "train",
     "tau",
+    "train",
     "validation",
 ];
 
-/// How the command spells a field of the library.
+/// How the command spells a field of the library: as its own option or, for other parameters of a method, by `--param`.
 fn option_of(field: &str) -> String {
     match field {
         "k" | "m" => format!("-{field}"),
+        "search" => "--exact or --recall".to_owned(),
+        "row" => "ROW".to_owned(),
         _ if OPTIONS.contains(&field) => format!("--{}", field.replace('_', "-")),
+        _ if is_parameter(field) => format!("--param {field}"),
         _ => field.to_owned(),
     }
 }
 
-impl From<kinfolk::Error> for Failure {
-    fn from(error: kinfolk::Error) -> Self {
-        Failure::Refused(error)
-    }
+/// Whether some method has a parameter of this name.
+fn is_parameter(field: &str) -> bool {
+    let methods = kinfolk_methods::METHODS.iter().filter_map(|entry| entry.make());
+    methods.into_iter().any(|method| method.parameters().get(field).is_some())
+        || ["th", "max_size", "step", "rounds", "least", "levels"].contains(&field)
 }

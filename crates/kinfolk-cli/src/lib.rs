@@ -1,16 +1,19 @@
 //! The `kinfolk` command, as a library so that the Python package can be the same command. stdout carries results, stderr
 //! progress and warnings; the exit code is 2 for bad usage and 1 for bad input.
 
-mod bars;
-mod bench;
+#[doc(hidden)]
+pub mod bars;
 mod commands;
-mod failure;
-mod machine;
+#[doc(hidden)]
+pub mod failure;
+#[doc(hidden)]
+pub mod machine;
 mod picture;
-mod table;
+#[doc(hidden)]
+pub mod table;
 
-pub use commands::explain::{Album, Needs};
-pub use commands::results::Line;
+#[doc(hidden)]
+pub use commands::{make_directory, write_text};
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -38,7 +41,7 @@ enum Command {
     Synth(commands::synth::Arguments),
     Train(commands::train::Arguments),
     Demo(commands::demo::Arguments),
-    Bench(bench::Arguments),
+    Bench(commands::bench::Arguments),
 }
 
 /// Runs the command with these arguments, the first of which is its own name, and returns the exit code.
@@ -52,8 +55,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return message.exit_code() as u8;
         }
     };
-    match obey(arguments) {
-        Ok(()) => 0,
+    match execute(arguments) {
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
             failure.exit_code()
@@ -61,14 +64,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn obey(arguments: Arguments) -> Result<(), Failure> {
-    if let Some(threads) = arguments.threads {
-        if threads == 0 {
-            return Err(Failure::Usage("--threads: expected at least 1, found 0".to_owned()));
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))?;
+/// Uses this many threads, if a number is given, for all that follows.
+#[doc(hidden)]
+pub fn use_threads(threads: Option<usize>) -> Result<(), Failure> {
+    let Some(threads) = threads else { return Ok(()) };
+    if threads == 0 {
+        return Err(Failure::Usage("--threads: expected at least 1, found 0".to_owned()));
     }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    pool.map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))
+}
+
+/// Runs one word of the command; the exit code.
+fn execute(arguments: Arguments) -> Result<u8, Failure> {
+    use_threads(arguments.threads)?;
     match arguments.command {
         Command::Cluster(a) => commands::cluster::run(a),
         Command::Knn(a) => commands::knn::run(a),
@@ -78,6 +87,7 @@ fn obey(arguments: Arguments) -> Result<(), Failure> {
         Command::Synth(a) => commands::synth::run(a),
         Command::Train(a) => commands::train::run(a),
         Command::Demo(a) => commands::demo::run(a),
-        Command::Bench(a) => bench::run(a),
-    }
+        Command::Bench(a) => return commands::bench::run(a),
+    }?;
+    Ok(0)
 }

@@ -1,23 +1,23 @@
 //! What a run cost: processor time and memory, as the system counts them.
 
+use kinfolk::results::Cost;
 use std::time::Duration;
+
+/// What this process has cost so far.
+pub fn cost() -> Cost {
+    Cost { cpu_seconds: Some(cpu_time().as_secs_f64()), peak_memory_bytes: Some(peak_memory()) }
+}
 
 /// Processor time of this process, all threads.
 pub fn cpu_time() -> Duration {
-    let usage = usage();
-    let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
-    time(usage.ru_utime) + time(usage.ru_stime)
+    system::cpu_time()
 }
 
 /// The most memory this process has held, in bytes.
 pub fn peak_memory() -> u64 {
     // On Linux `getrusage` counts what the process was before it became this program, too.
-    if let Some(kilobytes) = std::fs::read_to_string("/proc/self/status").ok().and_then(|s| high_water(&s)) {
-        return kilobytes * 1024;
-    }
-    // Linux counts in KB, macOS in bytes.
-    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
-    usage().ru_maxrss as u64 * unit
+    let held = std::fs::read_to_string("/proc/self/status").ok().and_then(|s| high_water(&s));
+    held.map_or_else(system::peak_memory, |kilobytes| kilobytes * 1024)
 }
 
 /// Gives large blocks back to the system as soon as they are free. Training makes tensors of ever different sizes, and
@@ -38,12 +38,54 @@ fn high_water(status: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-fn usage() -> libc::rusage {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `getrusage` fills the struct it is given; zeroed, it is valid even if the call failed.
-    unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
-        usage.assume_init()
+#[cfg(unix)]
+mod system {
+    use std::time::Duration;
+
+    pub fn cpu_time() -> Duration {
+        let usage = usage();
+        let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+        time(usage.ru_utime) + time(usage.ru_stime)
+    }
+
+    pub fn peak_memory() -> u64 {
+        // Linux counts in KB, macOS in bytes.
+        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+        usage().ru_maxrss as u64 * unit
+    }
+
+    fn usage() -> libc::rusage {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: `getrusage` fills the struct it is given; zeroed, it is valid even if the call failed.
+        unsafe {
+            libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+            usage.assume_init()
+        }
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use std::time::Duration;
+    use windows_sys::Win32::Foundation::FILETIME;
+    use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
+    use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
+
+    pub fn cpu_time() -> Duration {
+        let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
+        // SAFETY: fills the four it is given; they are valid even if the call failed.
+        unsafe { GetProcessTimes(GetCurrentProcess(), &mut created, &mut ended, &mut kernel, &mut user) };
+        // In units of 100 ns.
+        let time = |t: FILETIME| (u64::from(t.dwHighDateTime) << 32 | u64::from(t.dwLowDateTime)) * 100;
+        Duration::from_nanos(time(kernel) + time(user))
+    }
+
+    pub fn peak_memory() -> u64 {
+        let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
+        let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..Default::default() };
+        // SAFETY: fills the struct it is given, whose size it is told; it is valid even if the call failed.
+        unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size) };
+        counters.PeakWorkingSetSize as u64
     }
 }
 

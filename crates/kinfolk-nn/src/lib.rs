@@ -17,10 +17,9 @@
 
 mod apply;
 mod checkpoint;
-mod kin_model;
-mod lgcn_model;
-mod ltc_model;
-mod model;
+#[cfg(feature = "training")]
+mod learn;
+mod methods;
 mod model_file;
 mod product;
 mod tensors;
@@ -31,21 +30,26 @@ mod training;
 mod weights;
 
 pub use apply::{
-    Among, ApplyParams, Asked, Connectivity, LgcnParams, LinkProbabilities, LtcParams, NetworkClustering,
-    PivotShape, ProposalParams, ProposalSetting, Proposals, VertexEstimate, cluster, connected_candidates,
-    de_overlapped, edge_connectivity, lgcn, link_probabilities, ltc, propagate, proposal_scores, proposals,
+    Candidates, Connectivity, EdgeQuery, LgcnParams, LinkProbabilities, LtcParams, PivotShape,
+    ProposalParams, ProposalSetting, Proposals, VertexEstimate, connected_candidates, de_overlapped,
+    edge_connectivity, lgcn, link_probabilities, ltc, propagate, proposal_scores, proposals,
     rebuilt_features, vertex_confidence,
 };
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
-pub use kin_model::KinModel;
-pub use lgcn_model::LgcnModel;
-pub use ltc_model::LtcModel;
-pub use model::{Model, ModelConfig};
-pub use model_file::ModelFile;
+#[cfg(feature = "training")]
+pub use learn::{
+    Checkpoints, GcnVTraining, GcnVeTraining, KinLearner, Learn, LgcnLearner, LtcLearner, Save, Trained,
+    Trial,
+};
+pub use methods::gcn::{Gcn, GcnConfig, GcnModel, GcnResult, GcnSettings};
+pub use methods::kin::{read_kin_model, write_kin_model};
+pub use methods::lgcn::{Lgcn, LgcnSettings};
+pub use methods::ltc::{Ltc, LtcSettings};
+pub use model_file::{LearnedMethod, MODEL_FORMAT, ModelFile};
 #[cfg(feature = "training")]
 pub use training::{
-    Choice, Compute, Epoch, FitParams, FitState, GcnEParams, GcnVParams, LgcnTraining, LinkChoice, Loss,
-    LtcTraining, ProposalChoice, Target, TrainParams, Trained, TrainedLgcn, TrainedLtc, TrainedModel,
+    Choice, Compute, Epoch, FitParams, FitState, FittedNetwork, GcnEParams, GcnVParams, LgcnTraining,
+    LinkChoice, Loss, LtcTraining, ProposalChoice, Target, TrainParams, TrainedGcn, TrainedLgcn, TrainedLtc,
     Unfinished, best_tau, proposal_settings, train, train_gcn_e, train_gcn_v, train_lgcn, train_ltc,
 };
 pub use weights::{GraphNetwork, Linear};

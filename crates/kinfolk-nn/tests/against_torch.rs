@@ -5,8 +5,8 @@ mod fixture;
 
 use kinfolk::{Adjacency, Embeddings, KnnGraph};
 use kinfolk_nn::{
-    Among, Asked, Model, PivotShape, Proposals, edge_connectivity, link_probabilities, proposal_scores,
-    read_checkpoint, vertex_confidence,
+    Candidates, EdgeQuery, GcnModel, PivotShape, Proposals, edge_connectivity, link_probabilities,
+    proposal_scores, read_checkpoint, vertex_confidence,
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn gcn_e() {
         let network = read_checkpoint(&checkpoint).unwrap();
         assert_eq!(network.output.outputs, outputs);
         let confidence: Vec<f32> = arrays["confidence"].iter().map(|&c| c as f32).collect();
-        let asked = Asked { rho: 0.5, among: Among::MoreConfident };
+        let asked = EdgeQuery { rho: 0.5, candidates: Candidates::MoreConfident };
         let found =
             edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &asked, &()).unwrap();
         let vertices: Vec<f64> = found.vertices.iter().map(|&i| i.into()).collect();
@@ -150,6 +150,6 @@ fn seeds_for_fuzzing_are_what_they_seem() {
     let models = files("model");
     assert_eq!(models.len(), 5);
     for path in models {
-        check(&path, &refused, Model::read(&path).err().map(|e| e.to_string()));
+        check(&path, &refused, GcnModel::read(&path).err().map(|e| e.to_string()));
     }
 }

@@ -4,11 +4,11 @@ mod fixture;
 
 use fixture::Found;
 use kinfolk::io::{ReadOptions, read_embeddings};
-use kinfolk::{Adjacency, Clustering, KnnParams, knn_graph};
-use kinfolk_nn::{ApplyParams, Model, ModelConfig, cluster, read_checkpoint, vertex_confidence};
+use kinfolk::{Adjacency, Clustering, Context, KnnParams, Problem, knn_graph};
+use kinfolk_nn::{Gcn, GcnConfig, GcnModel, read_checkpoint, vertex_confidence};
 
 fn found(clustering: &Clustering) -> Found {
-    let links = &clustering.links;
+    let links = &clustering.tree().unwrap().links;
     let parents =
         (0..links.len()).map(|i| links.parent(i).map_or((-1.0, 0.0), |(j, a)| (j.into(), a.into())));
     let (parents, similarities) = parents.unzip();
@@ -21,11 +21,10 @@ fn the_library_agrees_with_the_published_networks() {
     let Some(directory) = fixture::directory() else { return };
     let expected = fixture::expected(&directory);
     let features = read_embeddings(&directory.join("features.npy"), &ReadOptions::default()).unwrap();
-    let config =
-        ModelConfig { k: 20, k_rebuild: 40, tau: 0.7, tau_v: 0.7, rho: 0.2, ..ModelConfig::default() };
+    let config = GcnConfig { k: 20, k_rebuild: 40, tau: 0.7, tau_v: 0.7, rho: 0.2, ..GcnConfig::default() };
     let gcn_v = read_checkpoint(&directory.join("gcn_v.pth")).unwrap();
     let gcn_e = read_checkpoint(&directory.join("gcn_e.pth")).unwrap();
-    let model = Model { gcn_v, gcn_e: Some(gcn_e), config };
+    let model = GcnModel { gcn_v, gcn_e: Some(gcn_e), config };
 
     let params = KnnParams { k: 20, ..KnnParams::default() };
     let (graph, _) = knn_graph(&features, &params, &()).unwrap();
@@ -36,11 +35,11 @@ fn the_library_agrees_with_the_published_networks() {
     let worst = fixture::largest_difference(&embeddings, head);
     assert!(worst <= 1e-4, "embeddings differ by {worst}");
 
-    let mut params = ApplyParams::of(&model);
-    let ve = cluster(&features, None, &model, &params, &()).unwrap();
+    let (problem, context) = (Problem::new(&features), Context::default());
+    let ve = Gcn::new(model.clone()).apply(&problem, &context).unwrap();
     fixture::compare(&found(&ve.clustering), &expected, "ve");
-    params.connectivity = false;
-    let v = cluster(&features, Some(&graph), &model, &params, &()).unwrap();
+    let problem = problem.with_graph(&graph).unwrap();
+    let v = Gcn::vertex_only(model).apply(&problem, &context).unwrap();
     fixture::compare(&found(&v.clustering), &expected, "v");
 
     let connectivity = ve.connectivity.unwrap();

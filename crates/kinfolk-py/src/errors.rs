@@ -18,6 +18,13 @@ pub fn raise(error: Error) -> PyErr {
             Some(number) => PyOSError::new_err((number, source.to_string(), path)),
             None => PyOSError::new_err(format!("{}: {source}", path.display())),
         },
+        // The rows are the argument X here.
+        Error::Parameter { field: "embeddings", expected, found } => {
+            PyValueError::new_err(format!("X: expected {expected}, found {found}"))
+        }
+        Error::Length { place, what, expected, found } if place == "embeddings" => {
+            PyValueError::new_err(format!("X: expected {expected} {what}, found {found}"))
+        }
         zero @ Error::ZeroRow { .. } => ZeroRow::new_err(zero.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }

@@ -1,14 +1,12 @@
-//! The functions around clustering: neighbours, baselines, scores, made-up sets, reasons, the command.
+//! The functions around clustering: neighbours, scores, synthetic sets, reasons, the command.
 
-use crate::arrays::{Matrix, Neighbours, labels};
+use crate::arrays::{Matrix, labels};
 use crate::errors::raise;
-use crate::work::Manner;
+use crate::work::Job;
 use kinfolk::io::AtomicFile;
 use kinfolk::metrics::{Fscore, evaluate};
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{Error, KnnParams, Search, Tie};
-use kinfolk_baselines::Method;
-use kinfolk_cli::{Album, Line, Needs};
+use kinfolk::{Criterion, Edge, Error, Explainer, KnnParams, RowReason, Search};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +15,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Rows of a made-up set that are filled at a time, in values.
+/// Rows of a synthetic set that are filled at a time, in values.
 const BLOCK_VALUES: usize = 1 << 20;
 
 /// What goes out.
@@ -33,7 +31,7 @@ pub fn knn_graph<'py>(
     k: usize,
     recall: Option<f32>,
     seed: u64,
-    manner: Manner,
+    job: Job,
 ) -> PyResult<(Table<'py, u32>, Table<'py, f32>)> {
     let search = match recall {
         None => Search::Auto,
@@ -41,66 +39,10 @@ pub fn knn_graph<'py>(
         Some(recall) => Search::Recall(recall),
     };
     let params = KnnParams { k, search, seed, ..KnnParams::default() };
-    let found = manner.run(py, move |progress| kinfolk::knn_graph(&x.embeddings()?, &params, progress))?.0;
+    let found = job.run(py, move |progress| kinfolk::knn_graph(&x.embeddings()?, &params, progress))?.0;
     let shape = [found.len(), found.k()];
     let (ids, similarities) = found.into_parts();
     Ok((PyArray1::from_vec(py, ids).reshape(shape)?, PyArray1::from_vec(py, similarities).reshape(shape)?))
-}
-
-/// The parameters of a baseline and their usual values, as text.
-#[pyfunction]
-pub fn parameters(method: &str) -> PyResult<Vec<(&'static str, String)>> {
-    Ok(named(method)?.parameters())
-}
-
-fn named(method: &str) -> PyResult<Method> {
-    Method::named(method).ok_or_else(|| {
-        let names = Method::NAMES.join(", ");
-        PyValueError::new_err(format!("method: expected one of {names}, found {method:?}"))
-    })
-}
-
-/// Clusters by one of the well-known methods: on the rows, or on neighbours, searched for where it needs them.
-#[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "the Python side has names for them")]
-pub fn baseline<'py>(
-    py: Python<'py>,
-    method: &str,
-    x: Option<Matrix>,
-    neighbours: Option<Neighbours>,
-    parameters: Vec<(String, String)>,
-    k: usize,
-    seed: u64,
-    manner: Manner,
-) -> PyResult<Labels<'py>> {
-    let mut baseline = named(method)?;
-    for (name, value) in &parameters {
-        baseline.set(name, value).map_err(raise)?;
-    }
-    let labels = manner.run(py, move |progress| {
-        let graph = neighbours.map(Neighbours::graph).transpose()?;
-        let found = match (x, graph) {
-            (None, Some(graph)) => baseline.run_on(&graph, progress),
-            (None, None) => Err(Error::Parameter {
-                field: "X",
-                expected: "embeddings or a graph",
-                found: "neither".to_owned(),
-            }),
-            (Some(x), given) => {
-                let embeddings = x.embeddings()?;
-                let graph = match given {
-                    None if baseline.needs_graph(embeddings.len()) => {
-                        let params = KnnParams { k, seed, ..KnnParams::default() };
-                        Some(kinfolk::knn_graph(&embeddings, &params, progress)?.0)
-                    }
-                    given => given,
-                };
-                baseline.run(&embeddings, graph.as_ref(), progress)
-            }
-        };
-        Ok(found?.labels)
-    })?;
-    Ok(PyArray1::from_vec(py, labels))
 }
 
 /// Every score of predicted labels.
@@ -116,13 +58,13 @@ pub fn scores<'py>(
     Ok((three(scores.pairwise), three(scores.bcubed), scores.nmi))
 }
 
-/// Rows and labels of each part of a made-up set.
+/// Rows and labels of each part of a synthetic set.
 #[pyfunction]
 pub fn synth<'py>(
     py: Python<'py>,
     parameters: Bound<'py, PyDict>,
     split: Option<f64>,
-    manner: Manner,
+    job: Job,
 ) -> PyResult<Vec<(Table<'py, f32>, Labels<'py>)>> {
     let mut params = SynthParams::default();
     for (name, value) in parameters {
@@ -139,11 +81,12 @@ pub fn synth<'py>(
     let made = parts.into_iter().map(|part| {
         let (rows, dim) = (part.rows(), part.dim());
         let labels = part.labels();
-        let data = manner.run(py, move |progress| {
+        let data = job.run(py, move |progress| {
             let mut data = vec![0f32; rows * dim];
             let at_once = (BLOCK_VALUES / dim).max(1);
             progress.begin("rows", rows as u64);
             for (block, values) in data.chunks_mut(at_once * dim).enumerate() {
+                progress.check()?;
                 let (first, count) = (block * at_once, values.len() / dim);
                 part.fill(first..first + count, values);
                 progress.advance(count as u64);
@@ -183,31 +126,45 @@ fn set(params: &mut SynthParams, name: &str, value: &Bound<'_, PyAny>) -> PyResu
 /// What an estimator keeps of a clustering: see `cluster`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Kept<'py> {
+pub struct FittedArrays<'py> {
     labels: PyReadonlyArray1<'py, i64>,
     confidence: PyReadonlyArray1<'py, f32>,
     parent: PyReadonlyArray1<'py, i64>,
     probability: PyReadonlyArray1<'py, f32>,
     ties: Bound<'py, PyDict>,
-    k: u64,
+    k: Option<usize>,
     tau: Option<f32>,
     least: Option<f32>,
 }
 
 /// Why a row is in its cluster, or why two rows are together or not.
 #[pyfunction]
-pub fn explain(kept: Kept<'_>, x: Option<Matrix>, row: usize, other: Option<usize>) -> PyResult<String> {
-    let needs = match (kept.least, kept.tau) {
-        (Some(least), _) => Needs::Probability(least),
-        (None, tau) => Needs::Similarity(tau.unwrap_or(-1.0)),
+pub fn explain(
+    fitted: FittedArrays<'_>,
+    x: Option<Matrix>,
+    row: usize,
+    other: Option<usize>,
+) -> PyResult<String> {
+    let criterion = match (fitted.least, fitted.tau) {
+        (Some(least), _) => Criterion::Probability(least),
+        (None, Some(tau)) => Criterion::Similarity(tau),
+        (None, None) => {
+            return Err(PyValueError::new_err(
+                "explain: expected a result of a method that keeps its reasons (kin, density, gcn-v or gcn-ve), found another",
+            ));
+        }
     };
-    let features = x.map(Matrix::embeddings).transpose().map_err(raise)?;
-    let album = Album::new(kept.lines()?, kept.k, needs, features, "result").map_err(raise)?;
-    album.explain(row, other).map_err(raise)
+    let explainer =
+        Explainer::of_rows(fitted.rows()?, fitted.k.unwrap_or(0), criterion, "result").map_err(raise)?;
+    let explainer = match x.map(Matrix::embeddings).transpose().map_err(raise)? {
+        Some(embeddings) => explainer.with_embeddings(embeddings),
+        None => explainer,
+    };
+    explainer.explain(row, other).map_err(raise)
 }
 
-impl Kept<'_> {
-    fn lines(&self) -> PyResult<Vec<Line>> {
+impl FittedArrays<'_> {
+    fn rows(&self) -> PyResult<Vec<RowReason>> {
         let rows = self.labels.as_array().len();
         let column = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, f32>>> {
             self.ties.get_item(name)?.map(|column| column.extract()).transpose()
@@ -221,14 +178,14 @@ impl Kept<'_> {
             self.ties.get_item("outside")?.map(|column| column.extract()).transpose()?;
         let (outside_similarity, outside_probability) =
             (column("outside_similarity")?, column("outside_probability")?);
-        let line = |row: usize| -> Option<Line> {
+        let line = |row: usize| -> Option<RowReason> {
             let parent = u32::try_from(*self.parent.get(row)?).ok();
             let parent = match parent {
                 Some(parent) => Some((parent, *similarity.as_ref()?.get(row)?)),
                 None => None,
             };
-            let tie = match (parent, &rank, &back, &shared) {
-                (Some((parent, similarity)), Some(rank), Some(back), Some(shared)) => Some(Tie {
+            let edge = match (parent, &rank, &back, &shared) {
+                (Some((parent, similarity)), Some(rank), Some(back), Some(shared)) => Some(Edge {
                     row: parent,
                     similarity,
                     probability: *self.probability.get(row)?,
@@ -245,9 +202,9 @@ impl Kept<'_> {
                 _ => None,
             };
             let (cluster, confidence) = (*self.labels.get(row)?, *self.confidence.get(row)?);
-            Some(Line { cluster, confidence, parent, tie, outside })
+            Some(RowReason { cluster, confidence: Some(confidence), parent, edge, outside })
         };
-        let lines: Option<Vec<Line>> = (0..rows).map(line).collect();
+        let lines: Option<Vec<RowReason>> = (0..rows).map(line).collect();
         lines.ok_or_else(|| {
             PyValueError::new_err(format!("result: expected {rows} of everything, found fewer"))
         })

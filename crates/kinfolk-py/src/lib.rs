@@ -5,6 +5,7 @@ mod arrays;
 mod cluster;
 mod errors;
 mod functions;
+mod registry;
 mod train;
 mod work;
 
@@ -17,7 +18,9 @@ mod _kinfolk {
     #[pymodule_export]
     use crate::errors::ZeroRow;
     #[pymodule_export]
-    use crate::functions::{baseline, explain, knn_graph, parameters, run, scores, synth, write};
+    use crate::functions::{explain, knn_graph, run, scores, synth, write};
+    #[pymodule_export]
+    use crate::registry::methods;
     #[pymodule_export]
     use crate::train::train;
     use pyo3::prelude::*;

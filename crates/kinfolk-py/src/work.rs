@@ -8,7 +8,7 @@ use kinfolk::Progress;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, MutexGuard};
@@ -19,12 +19,12 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// How a caller wants work to be done: `n_jobs` as scikit-learn counts them, and whom to tell of progress.
 #[derive(FromPyObject)]
-pub struct Manner {
+pub struct Job {
     jobs: Option<i64>,
     report: Option<Py<PyAny>>,
 }
 
-impl Manner {
+impl Job {
     fn threads(&self) -> PyResult<usize> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         match self.jobs {
@@ -58,7 +58,9 @@ impl Manner {
                 let receiver = &mut receiver;
                 match py.detach(move || receiver.recv_timeout(INTERVAL)) {
                     Ok(outcome) => return outcome,
-                    Err(RecvTimeoutError::Disconnected) => return Err(Box::new(Interrupted)),
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return Err(Box::new("a thread ended without a result"));
+                    }
                     Err(RecvTimeoutError::Timeout) if raised.is_some() => {}
                     Err(RecvTimeoutError::Timeout) => {
                         if let Err(error) = py.check_signals().and_then(|()| self.tell(py, watched)) {
@@ -94,9 +96,6 @@ fn failure(panic: &(dyn Any + Send)) -> PyErr {
     PyRuntimeError::new_err(format!("a mistake in kinfolk: {}", text.unwrap_or("unknown")))
 }
 
-/// What unwinding carries when the work was asked to end.
-struct Interrupted;
-
 #[derive(Clone, Default)]
 struct Stage {
     name: String,
@@ -120,13 +119,11 @@ impl Watched {
 
 impl Progress for Watched {
     fn begin(&self, stage: &str, total: u64) {
-        self.tick();
         *self.stage() = Stage { name: stage.to_owned(), total, note: String::new() };
         self.done.store(0, Ordering::Relaxed);
     }
 
     fn advance(&self, steps: u64) {
-        self.tick();
         self.done.fetch_add(steps, Ordering::Relaxed);
     }
 
@@ -134,9 +131,7 @@ impl Progress for Watched {
         self.stage().note = text.to_owned();
     }
 
-    fn tick(&self) {
-        if self.stop.load(Ordering::Relaxed) {
-            resume_unwind(Box::new(Interrupted));
-        }
+    fn cancelled(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }

@@ -22,11 +22,19 @@
 //! let params = SynthParams { identities: 40, dim: 64, ..SynthParams::default() };
 //! let (embeddings, truth) = Synth::new(params)?.whole().to_embeddings()?;
 //!
-//! // The nearest neighbours of every row, exactly; `&()` is for those who want no progress reports.
+//! // No labels, no threshold, no number of clusters.
+//! let found = kinfolk::Clusterer::new().fit(&embeddings)?;
+//! let scores = kinfolk::metrics::evaluate(&truth, &found.labels)?;
+//! assert!(scores.bcubed.f > 0.7, "{scores:?}");
+//!
+//! // Why two rows are together or not, and which decisions are most worth a look.
+//! println!("{}", kinfolk::Explainer::new(&found)?.explain(0, Some(1))?);
+//! println!("{:?}", kinfolk::review(&found, 3));
+//!
+//! // Every stage can be called by itself. The nearest neighbours of every row, exactly; `&()` watches no progress.
 //! use kinfolk::{KnnParams, Search, knn_graph};
 //! let params = KnnParams { k: 30, search: Search::Exact, ..KnnParams::default() };
 //! let (graph, _report) = knn_graph(&embeddings, &params, &())?;
-//! assert_eq!(graph.k(), 30);
 //!
 //! // How confident each vertex is of belonging to one identity: here, how dense it is around it.
 //! let confidence = kinfolk::u_weight(&graph, kinfolk::DEFAULT_RADIUS)?;
@@ -34,23 +42,13 @@
 //! // Each vertex is linked to its nearest neighbour of higher confidence: trees, rooted at the most confident.
 //! let links = kinfolk::nearest_candidates(&graph, &confidence, 1)?;
 //!
-//! // Links between strangers are weak. Cut them, and what still hangs together is a cluster.
+//! // Links between different identities are weak. Cut them, and each connected component is a cluster.
 //! let tau = kinfolk::natural_tau(&embeddings, &graph, 0);
 //! let labels = links.cut(tau);
 //!
-//! // Cutting elsewhere does not repeat the work above.
-//! let coarser = links.cut(tau - 0.1);
-//! let clusters = |labels: &[i64]| labels.iter().max().map_or(0, |l| l + 1);
-//! assert!(clusters(&coarser) <= clusters(&labels));
-//!
-//! // With labels one can say how well it went.
-//! let scores = kinfolk::metrics::evaluate(&truth, &labels)?;
-//! assert!(scores.bcubed.f > 0.5, "{scores:?}");
-//!
-//! // The same in one call.
-//! let params = kinfolk::ClusterParams { tau: Some(tau), ..Default::default() };
-//! let found = kinfolk::cluster(&embeddings, Some(&graph), &params, &())?;
-//! assert_eq!(found.labels, labels);
+//! // The same stages as a method.
+//! let tree = kinfolk::Clusterer::with(kinfolk::Density::default()).fit_graph(&embeddings, &graph)?;
+//! assert_eq!(tree.labels, labels);
 //! # Ok(())
 //! # }
 //! ```
@@ -71,41 +69,55 @@
 #[cfg(target_arch = "x86_64")]
 #[doc(hidden)]
 pub mod amx;
+mod clusterer;
+mod clustering;
 mod confidence;
 mod connectivity;
+mod context;
 mod embeddings;
 mod error;
+mod explain;
 mod graph;
 pub mod io;
 mod knn;
 mod labels;
+#[doc(hidden)]
+pub mod laboratory;
+mod method;
+mod methods;
 pub mod metrics;
 mod partition;
-mod pipeline;
+mod problem;
 mod progress;
 mod random;
+pub mod results;
 mod review;
 pub mod synth;
 #[cfg(test)]
 mod testing;
 mod whitening;
 
+pub use clusterer::Clusterer;
+pub use clustering::{Clustering, Reason, Report, Tree};
 pub use confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
-pub use connectivity::{
-    EdgeModel, Links, PretrainParams, Pretrained, candidates, nearest_candidates, pretrain,
-};
+pub use connectivity::{EdgeModel, Links, candidates, nearest_candidates};
+pub use context::{Context, Timings};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
+pub use explain::{Criterion, Explainer, RowReason};
 pub use graph::{Adjacency, weighted_sum};
-pub use knn::{Kernel, KnnGraph, KnnParams, KnnReport, Search, knn_graph};
+pub use knn::{KnnGraph, KnnParams, KnnReport, Search, knn_graph};
+pub use method::{Input, Method, MethodInfo, ParamKind, ParamSpec, ParamValue, Parameters};
+#[doc(hidden)]
+pub use method::{param_spec, unknown_parameter};
+pub use methods::{
+    Confidence, Confidences, Density, Kin, KinModel, KinTraining, KinTrial, Prefer, TrainedKin, train_kin,
+};
 pub use partition::{
-    Evidence, Flow, Forest, MapParams, Modules, SizeLimit, Tie, WeightedGraph, codelength,
+    DisjointSets, Edge, EdgeEvidence, Flow, MapParams, Modules, SizeLimit, WeightedGraph, codelength,
     limited_components, map_equation, natural_tau, number_by_size,
 };
-pub use pipeline::{
-    ClusterParams, Clustering, Confidence, KinChoice, KinParams, KinTraining, Prefer, TrainedKin, cluster,
-    kin, train_kin,
-};
+pub use problem::{GraphReport, MAX_K, Neighbours, Problem, search};
 pub use progress::{Progress, Quiet};
 pub use review::{Doubt, review};
 pub use whitening::Whitening;

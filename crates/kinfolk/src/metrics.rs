@@ -25,9 +25,10 @@ pub use judge::Judge;
 
 use crate::labels::densify;
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Precision, recall and their harmonic mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fscore {
     /// How much of what was put together belongs together.
     pub precision: f64,
@@ -45,7 +46,7 @@ impl Fscore {
 }
 
 /// The result of [`evaluate`].
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Over pairs of rows; dominated by large clusters.
     pub pairwise: Fscore,
@@ -63,21 +64,30 @@ pub struct Scores {
     pub singletons: u64,
     /// Rows of the largest predicted cluster.
     pub largest: u64,
-    /// Pairs of rows in one cluster and of one identity.
-    pub pairs_both: u64,
-    /// Pairs of rows of one identity.
-    pub pairs_true: u64,
-    /// Pairs of rows in one cluster.
-    pub pairs_predicted: u64,
+    /// Pairs of rows.
+    pub pairs: PairCounts,
 }
 
-/// Compares predicted labels with true ones. Labels are any integers; only which rows share one matters.
+/// Pairs of rows, counted exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairCounts {
+    /// In one cluster and of one identity.
+    pub both: u64,
+    /// Of one identity.
+    #[serde(rename = "true")]
+    pub truth: u64,
+    /// In one cluster.
+    pub predicted: u64,
+}
+
+/// Compares predicted labels with true ones. Labels are any integers; only which rows share one matters. That holds for
+/// negative ones as well: rows of noise that share the label -1 count as one cluster, as in scikit-learn.
 ///
 /// Fails when the two do not have the same length, or are empty.
 ///
 /// ```
 /// let scores = kinfolk::metrics::evaluate(&[0, 0, 0, 1, 1], &[5, 5, 9, 9, 9])?;
-/// assert_eq!(scores.pairs_both, 2);
+/// assert_eq!(scores.pairs.both, 2);
 /// assert_eq!(scores.pairwise.precision, 0.5);
 /// assert_eq!(scores.pairwise.recall, 0.5);
 /// assert_eq!((scores.identities, scores.clusters, scores.largest), (2, 2, 3));
@@ -156,9 +166,7 @@ pub fn evaluate(truth: &[i64], predicted: &[i64]) -> Result<Scores> {
         clusters: predicted.sizes.len() as u64,
         singletons: predicted.sizes.iter().filter(|&&size| size == 1).count() as u64,
         largest: predicted.sizes.iter().copied().max().unwrap_or(0) as u64,
-        pairs_both,
-        pairs_true,
-        pairs_predicted,
+        pairs: PairCounts { both: pairs_both, truth: pairs_true, predicted: pairs_predicted },
     })
 }
 

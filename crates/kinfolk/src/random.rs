@@ -7,7 +7,7 @@
 
 /// What a stream is for; two purposes never share a stream.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// The rotation of the space.
     Rotation,
     /// A direction shared by everybody, towards which low quality drifts.
@@ -39,7 +39,7 @@ pub(crate) enum Purpose {
 }
 
 /// xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64.
-pub(crate) struct Stream([u64; 4]);
+pub struct Stream([u64; 4]);
 
 /// One step of SplitMix64: a bijection of 64-bit words that leaves no visible pattern.
 fn mix(word: u64) -> u64 {
@@ -51,7 +51,7 @@ fn mix(word: u64) -> u64 {
 
 impl Stream {
     /// The stream of `purpose` number (`a`, `b`) in the world of `seed`.
-    pub(crate) fn new(seed: u64, purpose: Purpose, a: u64, b: u64) -> Self {
+    pub fn new(seed: u64, purpose: Purpose, a: u64, b: u64) -> Self {
         let mut word = mix(mix(mix(mix(seed) ^ purpose as u64) ^ a) ^ b);
         Stream(std::array::from_fn(|_| {
             word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -59,7 +59,8 @@ impl Stream {
         }))
     }
 
-    pub(crate) fn word(&mut self) -> u64 {
+    /// All bits random.
+    pub fn word(&mut self) -> u64 {
         let s = &mut self.0;
         let out = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -73,17 +74,17 @@ impl Stream {
     }
 
     /// Uniform in [0, 1).
-    pub(crate) fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Uniform in `0..n`; the bias of n / 2^64 is of no consequence here.
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         ((self.word() as u128 * n as u128) >> 64) as usize
     }
 
     /// `count` different numbers below `n`, in random order; all of them if there are fewer.
-    pub(crate) fn sample(&mut self, n: usize, count: usize) -> Vec<u32> {
+    pub fn sample(&mut self, n: usize, count: usize) -> Vec<u32> {
         let mut all: Vec<u32> = (0..n as u32).collect();
         let count = count.min(n);
         for i in 0..count {
@@ -96,7 +97,7 @@ impl Stream {
     /// Nearly normal: the sum of the eight bytes of a word, centred and scaled. Its excess kurtosis is -0.15,
     /// which the rotation of the space (a sum over many coordinates) washes out; it costs a tenth of an exact
     /// method.
-    pub(crate) fn rough_normal(&mut self) -> f32 {
+    pub fn rough_normal(&mut self) -> f32 {
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
         // 1 / sqrt(8 (256^2 - 1) / 12)
         const SCALE: f32 = 0.004_784_196;
@@ -108,13 +109,13 @@ impl Stream {
 
     /// Normal, for what is drawn once per image or identity and whose tail therefore matters: 64 bytes summed,
     /// excess kurtosis -0.02.
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (0..8).map(|_| self.rough_normal() as f64).sum::<f64>() / 8f64.sqrt()
     }
 }
 
 /// e^x to the last few bits, the same on every machine: 2^k times the Taylor series of what remains.
-pub(crate) fn exp(x: f64) -> f64 {
+pub fn exp(x: f64) -> f64 {
     let k = (x * std::f64::consts::LOG2_E).round().clamp(-1000.0, 1000.0);
     let r = x.clamp(-700.0, 700.0) - k * std::f64::consts::LN_2;
     let series = (1..=13).rev().fold(1.0, |sum, i| 1.0 + sum * r / i as f64);

@@ -1,13 +1,13 @@
 //! Which decisions of a clustering are most worth a person's look.
 //!
-//! A cluster is held together by the ties of a tree: cutting one parts the rows below it from the rest. A tie between two
+//! A cluster is held together by the edges of a tree: cutting one parts the rows below it from the rest. An edge between two
 //! clusters that was not taken would have made them one. Each such decision is wrong with some probability, and the more
 //! rows it moves, the worse: decisions are listed by the product of that probability and 1 + log2 of the rows on the smaller
 //! side.
 //!
 //! Cost: O(N log N).
 
-use crate::{Clustering, Links};
+use crate::{Clustering, Reason};
 
 /// How fast trust in a link grows with its distance from tau.
 const SOFTNESS: f32 = 0.05;
@@ -20,9 +20,9 @@ const LEAST_DOUBT: f32 = 0.05;
 pub struct Doubt {
     /// True if the two rows were put into one cluster, false if they were kept apart.
     pub together: bool,
-    /// The rows of the tie it hangs on.
+    /// The rows of the edge it hangs on.
     pub rows: [u32; 2],
-    /// Rows on both sides of the tie: of a cluster and the rest of it, or of two clusters.
+    /// Rows on both sides of the edge: of a cluster and the rest of it, or of two clusters.
     pub sizes: [u32; 2],
     /// Cosine of the two rows.
     pub similarity: f32,
@@ -43,17 +43,17 @@ impl Doubt {
 
 /// The decisions most worth a look, at most `most`, the most doubtful first.
 ///
-/// With [`kin`](crate::kin) the probabilities are those of the ties. Other methods cut at a similarity tau; there the
-/// probability of a link of similarity s is taken to be 1 / (1 + exp((tau - s) / 0.05)), which gives an order and no more.
+/// With [`Kin`](crate::Kin) the probabilities are those of the edges. Other methods cut at a similarity tau; there the
+/// probability of a link of similarity s is taken to be 1 / (1 + exp((tau - s) / 0.05)), which gives an order and no
+/// more. Methods that keep no reasons have no decisions to list, and neither have clusterings with noise.
 ///
 /// ```
-/// use kinfolk::{ClusterParams, Embeddings, cluster, review};
+/// use kinfolk::{Clusterer, Density, Embeddings, review};
 ///
 /// // Two pairs; the second of each is not quite like the first.
 /// let rows = vec![1.0, 0.0, 0.9, 0.3, 0.0, 1.0, 0.5, 0.9];
 /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-/// let params = ClusterParams { tau: Some(0.85), ..ClusterParams::default() };
-/// let found = cluster(&embeddings, None, &params, &())?;
+/// let found = Clusterer::with(Density { tau: Some(0.85), ..Density::default() }).fit(&embeddings)?;
 /// let doubts = review(&found, 10);
 /// assert_eq!(doubts[0].rows, [2, 3]);
 /// assert!(doubts[0].together);
@@ -61,29 +61,31 @@ impl Doubt {
 /// ```
 pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     let labels = &found.labels;
-    // Noise belongs nowhere, and who keeps it keeps no ties.
-    if labels.iter().any(|&label| label < 0) {
+    if labels.iter().any(|&label| label < 0) || found.reason == Reason::None {
         return Vec::new();
     }
-    let mut sizes = vec![0u32; labels.iter().max().map_or(0, |&last| last as usize + 1)];
-    labels.iter().for_each(|&label| sizes[label as usize] += 1);
-    let size = |row: usize| sizes[labels[row] as usize];
+    let sizes = found.sizes();
+    let size = |row: usize| sizes[labels[row] as usize] as u32;
 
-    // For each row the tie that keeps it in its cluster, and one that might have taken it to another.
-    let ties = |row: usize| match &found.evidence {
-        Some(evidence) => [evidence.inside[row], evidence.outside[row]]
-            .map(|tie| tie.map(|tie| (tie.row, tie.similarity, tie.probability))),
-        None => {
-            let link = found.links.parent(row).map(|(parent, s)| (parent, s, trust(found.tau, s)));
-            let inside = |link: &(u32, f32, f32)| labels[link.0 as usize] == labels[row];
-            [link.filter(inside), link.filter(|link| !inside(link))]
+    // For each row the edge that keeps it in its cluster, and one that might have taken it to another: the other row,
+    // similarity and probability.
+    let edges = |row: usize| -> [Option<(u32, f32, f32)>; 2] {
+        match &found.reason {
+            Reason::None => [None; 2],
+            Reason::Edges(evidence) => [evidence.inside[row], evidence.outside[row]]
+                .map(|edge| edge.map(|edge| (edge.row, edge.similarity, edge.probability))),
+            Reason::Tree(tree) => {
+                let link = tree.links.parent(row).map(|(parent, s)| (parent, s, trust(tree.tau, s)));
+                let inside = |link: &(u32, f32, f32)| labels[link.0 as usize] == labels[row];
+                [link.filter(inside), link.filter(|link| !inside(link))]
+            }
         }
     };
-    let below = rows_below(labels.len(), |row| ties(row)[0].map_or(Links::NONE, |tie| tie.0));
+    let below = rows_below(labels.len(), |row| edges(row)[0].map(|edge| edge.0 as usize));
 
     let mut doubts = Vec::new();
     for (row, &below) in below.iter().enumerate() {
-        let [inside, outside] = ties(row);
+        let [inside, outside] = edges(row);
         if let Some((parent, similarity, probability)) = inside {
             let sizes = [below, size(row) - below];
             let rows = [row as u32, parent];
@@ -97,44 +99,31 @@ pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     }
     doubts.retain(|doubt| doubt.doubt() >= LEAST_DOUBT);
     doubts.sort_by(|a, b| b.worth().total_cmp(&a.worth()).then(a.rows.cmp(&b.rows)));
-    // Two clusters are asked about once, by their strongest tie.
-    let mut asked = std::collections::HashSet::new();
+    // Two clusters are listed once, by their most doubtful edge.
+    let mut listed = std::collections::HashSet::new();
     doubts.retain(|doubt| {
         let [a, b] = doubt.rows.map(|row| labels[row as usize]);
-        doubt.together || asked.insert((a.min(b), a.max(b)))
+        doubt.together || listed.insert((a.min(b), a.max(b)))
     });
     doubts.truncate(most);
     doubts
 }
 
 /// The probability of a link of a method that cuts at tau.
-fn trust(tau: f32, similarity: f32) -> f32 {
+pub(crate) fn trust(tau: f32, similarity: f32) -> f32 {
     1.0 / (1.0 + ((tau - similarity) / SOFTNESS).exp())
 }
 
-impl Clustering {
-    /// The probability that a row and its parent are of one identity, see [`review`]; `None` without a parent.
-    pub fn probability(&self, row: usize) -> Option<f32> {
-        match &self.evidence {
-            Some(evidence) => evidence.inside[row].map(|tie| tie.probability),
-            None => self.links.parent(row).map(|(_, similarity)| trust(self.tau, similarity)),
-        }
-    }
-}
-
 /// How many rows there are in the tree below each row, itself included.
-fn rows_below(n: usize, parent: impl Fn(usize) -> u32) -> Vec<u32> {
+fn rows_below(n: usize, parent: impl Fn(usize) -> Option<usize>) -> Vec<u32> {
     let mut children = vec![0u32; n];
-    for row in 0..n {
-        if let Some(count) = children.get_mut(parent(row) as usize) {
-            *count += 1;
-        }
+    for parent in (0..n).filter_map(&parent) {
+        children[parent] += 1;
     }
     let mut below = vec![1; n];
     let mut ready: Vec<usize> = (0..n).filter(|&row| children[row] == 0).collect();
     while let Some(row) = ready.pop() {
-        let up = parent(row) as usize;
-        if up < n {
+        if let Some(up) = parent(row) {
             below[up] += below[row];
             children[up] -= 1;
             if children[up] == 0 {
@@ -148,33 +137,26 @@ fn rows_below(n: usize, parent: impl Fn(usize) -> u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Evidence, Tie};
+    use crate::{Context, Edge, EdgeEvidence, Kin, Report};
 
     #[test]
     fn rows_below_are_counted_with_oneself() {
         // 3 is the root, 1 and 2 below it, 0 below 1.
-        let parents = [1, 3, 3, Links::NONE];
+        let parents = [Some(1), Some(3), Some(3), None];
         assert_eq!(rows_below(4, |row| parents[row]), [1, 2, 1, 4]);
     }
 
     #[test]
     fn the_most_doubtful_come_first_and_pairs_of_clusters_once() {
-        let tie =
-            |row, probability| Some(Tie { row, similarity: 0.5, probability, ranks: [1, 1], shared: 0 });
-        let evidence = Evidence {
-            least: 0.4,
-            inside: vec![None, tie(0, 0.99), tie(1, 0.6), None, tie(3, 0.9)],
-            outside: vec![None, tie(3, 0.2), tie(4, 0.3), None, tie(1, 0.1)],
+        let edge =
+            |row, probability| Some(Edge { row, similarity: 0.5, probability, ranks: [1, 1], shared: 0 });
+        let evidence = EdgeEvidence {
+            min_probability: 0.4,
+            inside: vec![None, edge(0, 0.99), edge(1, 0.6), None, edge(3, 0.9)],
+            outside: vec![None, edge(3, 0.2), edge(4, 0.3), None, edge(1, 0.1)],
         };
-        let found = Clustering {
-            labels: vec![0, 0, 0, 1, 1],
-            links: evidence.links().unwrap(),
-            tau: -1.0,
-            evidence: Some(evidence),
-            knn: None,
-            k: 2,
-            timings: Vec::new(),
-        };
+        let report = Report::new(&Kin::default(), None, &Context::default());
+        let found = Clustering::new(vec![0, 0, 0, 1, 1], Reason::Edges(evidence), report);
         let rows: Vec<_> = review(&found, 10).iter().map(|d| (d.together, d.rows, d.sizes)).collect();
         // 0.3 of two and three rows is worth more than 0.4 of one row and two.
         assert_eq!(rows, [(false, [2, 4], [3, 2]), (true, [2, 1], [1, 2]), (true, [4, 3], [1, 1])]);

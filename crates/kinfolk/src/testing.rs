@@ -48,8 +48,12 @@ pub fn graphs() -> impl Strategy<Value = KnnGraph> {
 /// A graph of thousands of edges, enough for the work to be split.
 pub fn large_graph(n: usize, k: usize) -> KnnGraph {
     // A walk with a stride: every list mixes near and far vertices, and hubs, without a random generator.
-    let ids =
-        (0..n * k).map(|e| ((e / k) + 1 + (e % k) * (e % k) * 7 % (n - 1)) % n).map(|j| j as u32).collect();
+    let mut strides: Vec<usize> = Vec::new();
+    for j in 0..k {
+        let free = (j * j * 7..).map(|stride| stride % (n - 1)).find(|stride| !strides.contains(stride));
+        strides.extend(free);
+    }
+    let ids = (0..n * k).map(|e| ((e / k + 1 + strides[e % k]) % n) as u32).collect();
     let similarities =
         (0..n * k).map(|e| 1.0 - (e % k) as f32 / k as f32 - (e % 13) as f32 / 100.0).collect();
     KnnGraph::from_parts(n, k, ids, similarities, "test").unwrap()

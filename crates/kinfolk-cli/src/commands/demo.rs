@@ -8,8 +8,8 @@ use crate::table;
 use clap::Args;
 use kinfolk::metrics::evaluate;
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{ClusterParams, KinParams, KnnParams, Progress, cluster, io, kin, knn_graph};
-use kinfolk_nn::{ApplyParams, TrainParams, train};
+use kinfolk::{Clusterer, Context, Density, KnnParams, Problem, Progress, io, knn_graph};
+use kinfolk_nn::{Checkpoints, GcnVTraining, Learn};
 use std::path::PathBuf;
 
 /// Make a small set, cluster it without labels and with a model, print the scores and draw a picture
@@ -35,21 +35,21 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 
     let embeddings = io::read_embeddings(&file("features.npy"), &io::ReadOptions::default())?;
     let truth = io::read_labels(&file("labels.npy"))?;
-    let found = kin(&embeddings, None, &KinParams::default(), &bars)?;
+    let found = Clusterer::new().progress(&bars).fit(&embeddings)?;
     io::write_npy_i64(&file("clusters.npy"), &found.labels)?;
     let scores = evaluate(&truth, &found.labels)?;
     let knn = KnnParams { k: 40, ..KnnParams::default() };
     let (graph, _) = knn_graph(&embeddings, &knn, &bars)?;
-    let tree = cluster(&embeddings, Some(&graph), &ClusterParams::default(), &bars)?;
+    let tree = Clusterer::with(Density::default()).progress(&bars).fit_graph(&embeddings, &graph)?;
     let tree = evaluate(&truth, &tree.labels)?;
 
     let (features, labels) = others.to_embeddings()?;
-    let params = TrainParams { knn, gcn_e: None, k_rebuild: 40, ..TrainParams::default() };
-    let trained = train(&features, &labels, None, &params, None, &mut |_| Ok(()), &bars)?.model;
+    let problem = Problem::new(&features).with_labels(&labels)?.with_k(Some(40))?;
+    let context = Context::new(&bars);
+    let trained = GcnVTraining::default().train(&problem, Checkpoints::default(), &context)?;
     trained.write(&file("model.safetensors"))?;
-    let applied =
-        kinfolk_nn::cluster(&embeddings, Some(&graph), &trained, &ApplyParams::of(&trained), &bars)?;
-    let with_model = evaluate(&truth, &applied.clustering.labels)?;
+    let applied = trained.method.run(&Problem::new(&embeddings).with_graph(&graph)?, &context)?;
+    let with_model = evaluate(&truth, &applied.labels)?;
 
     bars.begin("picture", 1);
     let at = map(&graph, 0);

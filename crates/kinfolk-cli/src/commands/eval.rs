@@ -4,8 +4,7 @@ use crate::failure::Failure;
 use crate::table;
 use clap::Args;
 use kinfolk::io::read_labels;
-use kinfolk::metrics::{Fscore, Scores, evaluate};
-use serde_json::{Value, json};
+use kinfolk::metrics::evaluate;
 use std::path::PathBuf;
 
 /// Compare predicted labels with true ones
@@ -27,7 +26,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     kinfolk::io::check_label_count(&predicted, truth.len(), &arguments.predicted, &arguments.truth)?;
     let scores = evaluate(&truth, &predicted)?;
     if arguments.json {
-        println!("{:#}", as_json(&scores));
+        println!("{:#}", serde_json::json!(scores));
     } else {
         let mut headings = vec!["rows", "identities"];
         headings.extend(table::SCORE_HEADINGS);
@@ -36,24 +35,4 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         table::print(&headings, &[row]);
     }
     Ok(())
-}
-
-/// The scores as `--json` prints them; F and the rest from 0 to 1.
-pub fn as_json(scores: &Scores) -> Value {
-    let f = |f: Fscore| json!({ "precision": f.precision, "recall": f.recall, "f": f.f });
-    json!({
-        "rows": scores.rows,
-        "identities": scores.identities,
-        "clusters": scores.clusters,
-        "singletons": scores.singletons,
-        "largest": scores.largest,
-        "pairwise": f(scores.pairwise),
-        "bcubed": f(scores.bcubed),
-        "nmi": scores.nmi,
-        "pairs": {
-            "both": scores.pairs_both,
-            "true": scores.pairs_true,
-            "predicted": scores.pairs_predicted,
-        },
-    })
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use kinfolk_nn::{Model, ModelConfig, read_checkpoint};
+use kinfolk_nn::{GcnConfig, GcnModel, read_checkpoint};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// How a model is applied, where it is to differ.
+/// How a model is applied, where it differs from the defaults.
 #[derive(Args, Clone)]
 struct Settings {
     /// Neighbours of each row, itself excluded; the published code counts it [default: 80]
@@ -42,30 +42,37 @@ struct Settings {
     /// Share of rows, the most confident, whose parents GCN-E chooses [default: 0.1]
     #[arg(long, value_name = "R")]
     rho: Option<f32>,
-    #[command(flatten)]
-    links: super::LinkCount,
+    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs; -1 lets GCN-E
+    /// choose one from all neighbours [default: 1]
+    #[arg(short, value_name = "M", allow_negative_numbers = true)]
+    m: Option<i64>,
     /// Do not rebuild the graph from the embeddings of GCN-V
     #[arg(long)]
     no_rebuild: bool,
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (settings, usual) = (&arguments.settings, ModelConfig::default());
-    let config = ModelConfig {
-        k: settings.k.unwrap_or(usual.k),
-        k_rebuild: settings.k_rebuild.unwrap_or(usual.k_rebuild),
-        tau: settings.tau.unwrap_or(usual.tau),
-        tau_v: settings.tau.unwrap_or(usual.tau_v),
-        rho: settings.rho.unwrap_or(usual.rho),
-        m: settings.links.m(usual.m)?,
-        among: settings.links.among(usual.among),
+    let (settings, default) = (&arguments.settings, GcnConfig::default());
+    let m = match settings.m {
+        None | Some(-1) => 1,
+        Some(m @ 1..) => m as usize,
+        Some(m) => return Err(Failure::Usage(format!("-m: expected 1 or more, or -1, found {m}"))),
+    };
+    let config = GcnConfig {
+        k: settings.k.unwrap_or(default.k),
+        k_rebuild: settings.k_rebuild.unwrap_or(default.k_rebuild),
+        tau: settings.tau.unwrap_or(default.tau),
+        tau_v: settings.tau.unwrap_or(default.tau_v),
+        rho: settings.rho.unwrap_or(default.rho),
+        m,
+        all_neighbours: settings.m == Some(-1),
         rebuild: !settings.no_rebuild,
-        ..usual
+        ..default
     };
     config.check()?;
     let gcn_v = read_checkpoint(&arguments.gcn_v)?;
     let gcn_e = arguments.gcn_e.as_deref().map(read_checkpoint).transpose()?;
-    let model = Model { gcn_v, gcn_e, config };
+    let model = GcnModel { gcn_v, gcn_e, config };
     model.write(&arguments.output)?;
 
     let layers = |network: &kinfolk_nn::GraphNetwork| network.convolutions.len();

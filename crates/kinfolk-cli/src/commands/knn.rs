@@ -49,7 +49,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         let mut all = as_json(graph.len(), graph.k(), &report);
         all["seconds"] = json!(seconds);
         all["cpu_seconds"] = json!(cpu_seconds);
-        all["peak_memory_bytes"] = json!(machine::peak_memory());
+        all["peak_memory_bytes"] = json!(machine::cost().peak_memory_bytes);
         println!("{all:#}");
     } else {
         println!(

@@ -1,20 +1,49 @@
 //! One file for each word of the command.
 
+pub mod bench;
 pub mod cluster;
 pub mod demo;
 pub mod eval;
 pub mod explain;
 pub mod import;
 pub mod knn;
-pub mod results;
 pub mod synth;
 pub mod train;
 
 use crate::failure::Failure;
-use clap::{Args, ValueEnum};
-use kinfolk::{Embeddings, KnnParams, Search};
-use kinfolk_nn::Among;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use kinfolk::{Embeddings, KnnParams, MethodInfo, Parameters, Search};
 use std::path::{Path, PathBuf};
+
+/// The names of the methods that `take` accepts, with their summaries for the help.
+pub fn method_names(take: fn(&MethodInfo) -> bool) -> PossibleValuesParser {
+    let infos = kinfolk_methods::METHODS.iter().map(|entry| entry.info()).filter(|info| take(info));
+    PossibleValuesParser::new(infos.map(|info| PossibleValue::new(info.name).help(info.summary)))
+}
+
+/// Options that stand for parameters of a method.
+#[derive(Default)]
+pub struct MethodParameters<'a>(Vec<(&'static str, &'static str, &'a str)>);
+
+impl<'a> MethodParameters<'a> {
+    /// Adds an option, if it was given.
+    pub fn add(&mut self, option: &'static str, name: &'static str, value: Option<&'a str>) {
+        self.0.extend(value.map(|value| (option, name, value)));
+    }
+
+    /// Sets them; refuses those that the method does not have.
+    pub fn apply(&self, parameters: &mut dyn Parameters, method: &str) -> Result<(), Failure> {
+        for (option, name, value) in &self.0 {
+            if parameters.get(name).is_none() {
+                let message = format!("{option}: expected a method that uses it, found --method {method}");
+                return Err(Failure::Usage(message));
+            }
+            parameters.set(name, value)?;
+        }
+        Ok(())
+    }
+}
 
 /// Where the embeddings are.
 #[derive(Args, Clone)]
@@ -56,61 +85,30 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Parameters for a set of `rows` rows; warns when K is too large for it.
-    pub fn params(&self, rows: usize) -> KnnParams {
-        let search = match self.recall {
+    /// How to search.
+    pub fn search(&self) -> Search {
+        match self.recall {
             Some(recall) => Search::Recall(recall),
             None if self.exact => Search::Exact,
             None => Search::Auto,
-        };
-        let params = KnnParams { search, seed: self.seed, ..KnnParams::default() };
-        let k = self.k.unwrap_or(params.k);
+        }
+    }
+
+    /// Parameters for a set of `rows` rows; warns when K is too large for it.
+    pub fn params(&self, rows: usize) -> KnnParams {
+        self.warn(rows);
+        let default = KnnParams::default();
+        KnnParams { k: self.k.unwrap_or(default.k), search: self.search(), seed: self.seed, ..default }
+    }
+
+    /// Warns when K is too large for a set of `rows` rows.
+    pub fn warn(&self, rows: usize) {
+        let k = self.k.unwrap_or(KnnParams::default().k);
         // One row has no neighbours to be short of.
         if k >= rows && rows > 1 {
             eprintln!("warning: -k {k}: expected less than the {rows} rows; using {}", rows - 1);
         }
-        KnnParams { k, ..params }
     }
-}
-
-/// How many links a row has, as the paper counts them.
-#[derive(Args, Clone)]
-pub struct LinkCount {
-    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs; -1 lets GCN-E
-    /// choose one among all neighbours [default: 1]
-    #[arg(short, value_name = "M", allow_negative_numbers = true)]
-    m: Option<i64>,
-}
-
-impl LinkCount {
-    /// Whether the user said.
-    pub fn given(&self) -> bool {
-        self.m.is_some()
-    }
-
-    /// Links of each row.
-    pub fn m(&self, usual: usize) -> Result<usize, Failure> {
-        match self.m {
-            None => Ok(usual),
-            Some(-1) => Ok(1),
-            Some(m @ 1..) => Ok(m as usize),
-            Some(m) => Err(Failure::Usage(format!("-m: expected 1 or more, or -1, found {m}"))),
-        }
-    }
-
-    /// Where GCN-E chooses from.
-    pub fn among(&self, usual: Among) -> Among {
-        match self.m {
-            None => usual,
-            Some(-1) => Among::AllNeighbours,
-            Some(_) => Among::MoreConfident,
-        }
-    }
-}
-
-/// A value as the command spells it.
-pub fn name_of(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Makes the directory that results go to, and those above it.

@@ -1,13 +1,8 @@
-//! Pictures: a map of the rows, each cluster in its colour, and charts of what was measured.
+//! A map of the rows, each cluster in its colour.
 
-mod chart;
 mod layout;
-pub mod palette;
-mod scatter;
 mod svg;
 
-pub use chart::{Bars, Line, LineChart, draw_bars, draw_lines};
-pub use scatter::{Dot, Scatter, draw_scatter};
 pub use svg::{Panel, draw};
 
 use kinfolk::KnnGraph;

@@ -112,13 +112,13 @@ fn kin_needs_no_threshold() {
         assert_eq!(run.code(), 2);
         run.stderr()
     };
-    assert!(refused(&["--method", "kin", "--tau", "0.5"]).contains("--tau: expected no threshold"));
-    for (name, value) in [("-m", "2"), ("--confidence", "u-num"), ("--radius", "0.5")] {
+    for (name, value) in [("--tau", "0.5"), ("-m", "2"), ("--confidence", "u-num"), ("--radius", "0.5")] {
         let message = refused(&["--method", "kin", name, value]);
         assert!(message.contains(&format!("{name}: expected a method that uses it")), "{message}");
     }
     assert!(
-        refused(&["--method", "density", "--prefer", "recall"]).contains("--prefer: expected --method kin")
+        refused(&["--method", "density", "--prefer", "recall"])
+            .contains("--prefer: expected a method that uses it")
     );
     assert!(refused(&["--method", "kin", "--prefer", "2"]).contains("a probability from 0 to 1"));
 }
@@ -137,20 +137,23 @@ fn oracles_need_labels() {
 }
 
 #[test]
-fn every_well_known_method_clusters() {
+fn every_method_clusters() {
     let directory = TempDir::new().unwrap();
     let here = directory.path();
     succeeds(here, &["synth", "set", "--identities", "12", "--dim", "16"]);
-    for method in kinfolk_baselines::Method::NAMES {
-        let mut arguments =
-            vec!["cluster", "set/features.npy", "-k", "10", "--json", "-o", method, "--method", method];
-        if ["kmeans", "minibatch-kmeans", "spectral"].contains(&method) {
+    for info in kinfolk_methods::METHODS.iter().map(|entry| entry.info()).filter(|info| !info.needs_model) {
+        let method = info.name;
+        let mut arguments = vec!["cluster", "set/features.npy", "--json", "-o", method, "--method", method];
+        if !matches!(info.input, kinfolk::Input::Rows | kinfolk::Input::RowsOrGraph) {
+            arguments.extend(["-k", "10"]);
+        }
+        if info.needs_clusters {
             arguments.extend(["--clusters", "12"]);
         }
         let run = succeeds(here, &arguments).json();
         assert_eq!(run["parameters"]["method"], method);
         assert!(run["clusters"]["count"].as_u64().unwrap() > 0, "{method}");
-        assert_eq!(run["parameters"]["tau"], serde_json::Value::Null, "{method}");
+        assert_eq!(run["parameters"]["tau"].is_f64(), method == "density", "{method}");
     }
     let again =
         succeeds(here, &["cluster", "set/features.npy", "--json", "--method", "hac", "--clusters", "5"])
@@ -177,8 +180,11 @@ fn every_well_known_method_clusters() {
             "--clusters: expected a method that uses it, found --method aro",
         ),
         (&["--method", "aro", "--tau", "0.3"], "--tau: expected a method that uses it, found --method aro"),
-        (&["--param", "eps=1"], "--param: expected a method that uses it, found --method kin"),
-        (&["--method", "dbscan", "--param", "eps=x"], "eps: expected a number, found x"),
+        (&["--param", "eps=1"], "--param: expected a parameter of the method, found eps (there are prefer)"),
+        (
+            &["--method", "dbscan", "--param", "eps=x"],
+            "--param eps: expected a distance 1 - cos from 0 to 2, found x",
+        ),
         (
             &["--method", "dbscan", "--param", "size=1"],
             "--param: expected a parameter of the method, found size (there are eps, min, noise)",
@@ -188,5 +194,6 @@ fn every_well_known_method_clusters() {
         assert_eq!((run.code(), run.stderr()), (2, format!("error: {message}\n")));
     }
     let run = kinfolk(here, &["explain", "kmeans", "0"]);
-    assert!(run.stderr().contains("which keep their ties, found kmeans"), "{}", run.stderr());
+    assert!(run.stderr().contains("a method that keeps its reasons"), "{}", run.stderr());
+    assert!(run.stderr().ends_with("found kmeans\n"), "{}", run.stderr());
 }

@@ -1,6 +1,7 @@
 //! The command as a user meets it: what it writes, what it says, how it fails, and what it leaves behind.
 
 mod cluster;
+mod options;
 mod refused_files;
 mod train;
 
@@ -126,12 +127,37 @@ fn demo_draws_a_picture() {
 }
 
 #[test]
-fn weights_are_made_from_a_seed() {
+fn bench_runs_the_laboratory_and_says_what_is_missing_without_it() {
     let directory = TempDir::new().unwrap();
-    let run = succeeds(directory.path(), &["bench", "pretrain", "--quick"]);
-    assert!(run.stdout().contains("of held-out sets"), "{}", run.stdout());
-    let built_in = kinfolk::EdgeModel::default().to_numbers().len() * 4;
-    assert_eq!(fs::read(directory.path().join("weights.bin")).unwrap().len(), built_in);
+    // Alone in its directory, and nothing on the PATH.
+    let own = directory.path().join("kinfolk");
+    fs::copy(env!("CARGO_BIN_EXE_kinfolk"), &own).unwrap();
+    let bench = |arguments: &[&str]| {
+        let mut command = Command::new(&own);
+        let run = command.arg("bench").args(arguments).env("PATH", "").current_dir(directory.path()).output();
+        Run { output: run.unwrap() }
+    };
+    let run = bench(&["--help"]);
+    assert_eq!(run.code(), 2);
+    assert_eq!(
+        run.stderr(),
+        "error: bench: expected the program kinfolk-lab beside kinfolk, found none \
+         (build it with: cargo build --release -p kinfolk-lab)\n"
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let lab = directory.path().join("kinfolk-lab");
+        fs::write(&lab, "#!/bin/sh\necho \"$@\"\nexit 7\n").unwrap();
+        fs::set_permissions(&lab, fs::Permissions::from_mode(0o755)).unwrap();
+        for arguments in
+            [&["--help"][..], &["table1", "--quick", "-k", "20", "--threads", "1"], &["--version"]]
+        {
+            let run = bench(arguments);
+            assert_eq!(run.stdout(), format!("{}\n", arguments.join(" ")), "{}", run.stderr());
+            assert_eq!(run.code(), 7);
+        }
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 /// Which neighbours of a vertex are its candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Among {
+pub enum Candidates {
     /// Those of higher confidence (Equation 6), nearest first.
     #[default]
     MoreConfident,
@@ -28,7 +28,7 @@ pub enum Among {
     AllNeighbours,
 }
 
-impl Among {
+impl Candidates {
     /// The candidates of vertex `i` and their similarities, nearest first.
     pub(crate) fn candidates<'a>(
         self,
@@ -36,10 +36,10 @@ impl Among {
         confidence: &'a [f32],
         i: usize,
     ) -> impl Iterator<Item = (u32, f32)> + 'a {
-        let higher = (self == Among::MoreConfident).then(|| candidates(graph, confidence, i));
+        let higher = (self == Candidates::MoreConfident).then(|| candidates(graph, confidence, i));
         let (ids, similarities) = graph.neighbours(i);
-        let all =
-            (self == Among::AllNeighbours).then(|| ids.iter().copied().zip(similarities.iter().copied()));
+        let all = (self == Candidates::AllNeighbours)
+            .then(|| ids.iter().copied().zip(similarities.iter().copied()));
         higher.into_iter().flatten().chain(all.into_iter().flatten())
     }
 }
@@ -78,13 +78,13 @@ impl Connectivity {
     }
 }
 
-/// Which pairs GCN-E is asked about.
+/// Which pairs GCN-E estimates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked {
+pub struct EdgeQuery {
     /// The share of vertices, by descending confidence.
     pub rho: f32,
     /// Which of their neighbours.
-    pub among: Among,
+    pub candidates: Candidates,
 }
 
 /// Estimates the connectivity of the round(rho N) most confident vertices with their candidates.
@@ -96,11 +96,11 @@ pub fn edge_connectivity(
     graph: &KnnGraph,
     adjacency: &Adjacency,
     confidence: &[f32],
-    asked: &Asked,
+    query: &EdgeQuery,
     progress: &dyn Progress,
 ) -> Result<Connectivity> {
     check(network, features, graph, adjacency, confidence)?;
-    let (mut found, others) = most_confident(graph, confidence, asked);
+    let (mut found, others) = most_confident(graph, confidence, query);
     let batches = batches(&found.offsets);
     progress.begin("connectivity", found.vertices.len() as u64);
     let weights = side_by_side(network);
@@ -110,7 +110,9 @@ pub fn edge_connectivity(
         .map_init(
             || Scratch { slots: vec![NONE; found.vertices.len() + others.len()], ..Scratch::default() },
             |scratch, batch| {
-                progress.tick();
+                if progress.cancelled() {
+                    return Vec::new();
+                }
                 let values = estimator.run(batch.clone(), scratch);
                 progress.advance(batch.len() as u64);
                 values
@@ -118,6 +120,7 @@ pub fn edge_connectivity(
         )
         .collect();
     drop(estimator);
+    progress.check()?;
     found.values = values.concat();
     if let Some(at) = found.values.iter().position(|value| !value.is_finite()) {
         let v = found.offsets.partition_point(|&offset| offset <= at) - 1;
@@ -157,19 +160,19 @@ fn check(
 
 /// The round(rho N) most confident vertices and their candidates, without connectivities; and the other vertices, as
 /// far as they may be candidates.
-fn most_confident(graph: &KnnGraph, confidence: &[f32], asked: &Asked) -> (Connectivity, Vec<u32>) {
+fn most_confident(graph: &KnnGraph, confidence: &[f32], query: &EdgeQuery) -> (Connectivity, Vec<u32>) {
     let n = graph.len();
     // The order of `candidates`, in which -0 and 0 are equal.
     let key = |&i: &u32| confidence[i as usize] + 0.0;
     let mut vertices: Vec<u32> = (0..n as u32).collect();
     vertices.par_sort_unstable_by(|a, b| key(b).total_cmp(&key(a)).then(a.cmp(b)));
-    let mut others = vertices.split_off((f64::from(asked.rho) * n as f64).round() as usize);
-    if asked.among == Among::MoreConfident {
+    let mut others = vertices.split_off((f64::from(query.rho) * n as f64).round() as usize);
+    if query.candidates == Candidates::MoreConfident {
         others.clear();
     }
     let mut found = Connectivity { vertices, offsets: vec![0], ..Connectivity::default() };
     for &i in &found.vertices {
-        for (j, similarity) in asked.among.candidates(graph, confidence, i as usize) {
+        for (j, similarity) in query.candidates.candidates(graph, confidence, i as usize) {
             found.candidates.push(j);
             found.similarities.push(similarity);
         }

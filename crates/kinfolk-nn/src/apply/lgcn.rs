@@ -96,7 +96,9 @@ pub fn link_probabilities(
     values.par_chunks_mut((PIVOTS * k1).max(1)).enumerate().for_each_init(
         || (PivotScratch::new(n), SubGraphs::default(), Buffers::default()),
         |(scratch, graphs, buffers), (at, values)| {
-            progress.tick();
+            if progress.cancelled() {
+                return;
+            }
             let pivots = at * PIVOTS..at * PIVOTS + values.len() / k1;
             graphs.clear();
             let mut wanted: Vec<u32> = Vec::with_capacity(values.len());
@@ -111,6 +113,7 @@ pub fn link_probabilities(
             progress.advance(pivots.len() as u64);
         },
     );
+    progress.check()?;
     match values.iter().position(|value| !value.is_finite()) {
         Some(at) => {
             let (row, found) = (at / k1, values[at].into());

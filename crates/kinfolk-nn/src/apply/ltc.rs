@@ -184,6 +184,9 @@ pub fn proposal_scores(
         .map_init(
             || (ProposalScratch::new(n), SubGraphs::default(), Buffers::default()),
             |(scratch, graphs, buffers), batch| {
+                if progress.cancelled() {
+                    return Vec::new();
+                }
                 graphs.clear();
                 for at in batch.clone() {
                     push_proposal(adjacency, proposals.members(at), Centre::Mean, scratch, graphs);
@@ -197,6 +200,7 @@ pub fn proposal_scores(
             },
         )
         .collect();
+    progress.check()?;
     let scores = scores.concat();
     match scores.iter().position(|score| !score.is_finite()) {
         Some(row) => {
@@ -235,6 +239,9 @@ pub(crate) fn segmented(
         .map_init(
             || (ProposalScratch::new(n), SubGraphs::default(), Buffers::default()),
             |(scratch, graphs, buffers), batch| {
+                if progress.cancelled() {
+                    return Vec::new();
+                }
                 graphs.clear();
                 for &at in &asked[batch.clone()] {
                     let members = proposals.members(at);
@@ -264,6 +271,7 @@ pub(crate) fn segmented(
             },
         )
         .collect();
+    progress.check()?;
     let mut left = Proposals::default();
     for (members, &at) in kept.iter().flatten().zip(&asked) {
         if members.len() >= smallest && members.len() < proposals.members(at).len() {

@@ -9,7 +9,7 @@
 //! level.
 
 use kinfolk::{
-    Embeddings, Error, KnnGraph, KnnParams, Progress, Result, SizeLimit, knn_graph, limited_components,
+    Embeddings, Error, KnnGraph, KnnParams, Progress, Quiet, Result, SizeLimit, knn_graph, limited_components,
 };
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -133,13 +133,14 @@ pub fn proposals(
     };
     progress.begin("proposals", (params.settings.len() * (1 + params.levels)) as u64);
     for setting in &params.settings {
-        let names = limited_components(graph.len(), edges(graph, setting), &params.limit, &())?;
+        progress.check()?;
+        let names = limited_components(graph.len(), edges(graph, setting), &params.limit, &Quiet(progress))?;
         let mut found = groups(&names);
         found.retain(|members| members.len() >= params.min_size);
         progress.advance(1);
         add(&found);
         for _ in 0..params.levels {
-            found = joined(embeddings, found, setting.th, &params.limit)?;
+            found = joined(embeddings, found, setting.th, &params.limit, &Quiet(progress))?;
             progress.advance(1);
             add(&found);
         }
@@ -178,6 +179,7 @@ fn joined(
     parts: Vec<Vec<u32>>,
     th: f32,
     limit: &SizeLimit,
+    progress: &dyn Progress,
 ) -> Result<Vec<Vec<u32>>> {
     if parts.len() < 2 {
         return Ok(parts);
@@ -196,10 +198,10 @@ fn joined(
     }
     let means = Embeddings::from_rows(means, embeddings.dim(), "super-vertices")?;
     let knn = KnnParams { k: NEIGHBOURS.min(parts.len() - 1), ..KnnParams::default() };
-    let graph = knn_graph(&means, &knn, &())?.0;
+    let graph = knn_graph(&means, &knn, progress)?.0;
     let merging = SizeLimit { max_size: MERGED, ..limit.clone() };
     let setting = ProposalSetting { k: NEIGHBOURS, th };
-    let names = limited_components(parts.len(), edges(&graph, &setting), &merging, &())?;
+    let names = limited_components(parts.len(), edges(&graph, &setting), &merging, progress)?;
     let join = |group: Vec<u32>| {
         let mut members: Vec<u32> = group.iter().flat_map(|&part| &parts[part as usize]).copied().collect();
         members.sort_unstable();

@@ -62,12 +62,15 @@ pub fn vertex_confidence(
             let blocks: Vec<Block> = wave
                 .par_chunks(BLOCK)
                 .map_init(Scratch::default, |scratch, rows| {
-                    progress.tick();
+                    if progress.cancelled() {
+                        return Block::default();
+                    }
                     let block = convolution.apply(x, rows, scratch);
                     progress.advance(rows.len() as u64);
                     block
                 })
                 .collect();
+            progress.check()?;
             for (rows, block) in wave.chunks(BLOCK).zip(&blocks) {
                 for (&i, &c) in rows.iter().zip(&block.confidence) {
                     confidence[i as usize] = c;
@@ -99,6 +102,7 @@ fn check(network: &GraphNetwork, features: &Embeddings, adjacency: &Adjacency) -
 }
 
 /// The result of one block.
+#[derive(Default)]
 struct Block {
     /// Only where it is kept.
     output: Vec<f32>,

@@ -27,3 +27,36 @@ impl Compute {
         }
     }
 }
+
+impl kinfolk::ParamValue for Compute {
+    const KIND: kinfolk::ParamKind = kinfolk::ParamKind::Choice(&[
+        "cpu",
+        #[cfg(feature = "wgpu")]
+        "wgpu",
+        #[cfg(feature = "cuda")]
+        "cuda",
+    ]);
+    const EXPECTED: &'static str = "cpu, or a device that kinfolk was built for (wgpu, cuda)";
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "cpu" => Some(Compute::Cpu),
+            #[cfg(feature = "wgpu")]
+            "wgpu" => Some(Compute::Wgpu),
+            #[cfg(feature = "cuda")]
+            "cuda" => Some(Compute::Cuda),
+            _ => None,
+        }
+    }
+
+    fn format(&self) -> String {
+        match self {
+            Compute::Cpu => "cpu",
+            #[cfg(feature = "wgpu")]
+            Compute::Wgpu => "wgpu",
+            #[cfg(feature = "cuda")]
+            Compute::Cuda => "cuda",
+        }
+        .to_owned()
+    }
+}

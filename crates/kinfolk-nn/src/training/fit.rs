@@ -16,12 +16,13 @@ use super::sparse::Operator;
 use crate::GraphNetwork;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use kinfolk::{Error, Progress, Result};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Instant;
 
 /// A network and how it came to be.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trained {
+pub struct FittedNetwork {
     /// The weights after the best epoch.
     pub network: GraphNetwork,
     /// Every epoch that was run.
@@ -31,7 +32,7 @@ pub struct Trained {
 }
 
 /// One pass over the training examples.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Epoch {
     /// Its learning rate.
     pub learning_rate: f32,
@@ -61,7 +62,7 @@ pub struct FitState {
     /// The direction of the last step, which the next one keeps a share of.
     pub velocities: GraphNetwork,
     /// The best weights so far, every epoch so far, and which of them was the best.
-    pub best: Trained,
+    pub best: FittedNetwork,
 }
 
 impl FitState {
@@ -69,7 +70,7 @@ impl FitState {
     pub(super) fn new(initial: GraphNetwork) -> Self {
         let mut velocities = initial.clone();
         velocities.values_mut().into_iter().for_each(|values| values.fill(0.0));
-        let best = Trained { network: initial.clone(), history: Vec::new(), best: 0 };
+        let best = FittedNetwork { network: initial.clone(), history: Vec::new(), best: 0 };
         Self { now: initial, velocities, best }
     }
 }
@@ -90,15 +91,15 @@ pub(super) struct Batch {
 
 /// Where batches come from.
 pub(super) trait Examples {
-    /// The examples of these numbers. `random` is for what is drawn anew in each epoch: disturbances, sampled
-    /// neighbours; `disturbed` says whether they are wanted.
-    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch;
+    /// The examples of these numbers. `random` is for what is drawn anew in each epoch: augmentation, sampled
+    /// neighbours; `augmented` says whether they are wanted.
+    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch;
     /// Columns of a batch.
     fn columns(&self) -> usize;
 }
 
 /// A fit as its caller follows it.
-pub(super) struct Course<'a> {
+pub(super) struct FitRun<'a> {
     /// Where an earlier one stopped.
     pub(super) resumed: Option<FitState>,
     /// What the caller does after each epoch: judge it, note it down, save the state.
@@ -106,16 +107,16 @@ pub(super) struct Course<'a> {
     pub(super) progress: &'a dyn Progress,
 }
 
-/// Fits `initial` to the examples, or goes on where the course says.
+/// Fits `initial` to the examples, or goes on where the run says.
 pub(super) fn fit(
     initial: GraphNetwork,
     examples: &impl Examples,
     division: &Division,
     loss: Loss,
     params: &FitParams,
-    course: Course,
-) -> Result<Trained> {
-    let Course { resumed, after_epoch, progress } = course;
+    run: FitRun,
+) -> Result<FittedNetwork> {
+    let FitRun { resumed, after_epoch, progress } = run;
     let mut state = resumed.unwrap_or_else(|| FitState::new(initial));
     let device = params.compute.device();
     let mut network = Network::load(&state.now, params.compute);
@@ -138,6 +139,7 @@ pub(super) fn fit(
         let mut noise = Random::new(params.seed, Purpose::Noise, epoch as u64);
         let mut mean = Mean::default();
         for chosen in order.chunks(params.batch) {
+            progress.check()?;
             let batch = examples.batch(chosen, &mut noise, true);
             let gradients = fitting.pass(&network, batch, true, &mut mean).backward();
             sgd.step(&mut network, gradients, learning_rate);
@@ -149,18 +151,20 @@ pub(super) fn fit(
             let expected = "a rate at which training does not diverge (try a tenth)";
             return Err(Error::Parameter { field: "learning_rate", expected, found });
         }
-        let validation_loss = (!division.validation.is_empty()).then(|| {
+        let validate = || -> Result<f64> {
             let mut mean = Mean::default();
             // Where nothing is differentiated nothing need be remembered: burn would keep what a backward pass never frees.
             let network = network.untracked();
             let mut sampling = Random::new(params.seed, Purpose::Judging, 0);
             let judged = &division.validation[..division.validation.len().min(params.examples)];
             for chosen in judged.chunks(params.batch) {
+                progress.check()?;
                 let batch = examples.batch(chosen, &mut sampling, false);
                 fitting.pass(&network, batch, false, &mut mean);
             }
-            mean.value()
-        });
+            Ok(mean.value())
+        };
+        let validation_loss = if division.validation.is_empty() { None } else { Some(validate()?) };
         let best = state.best.history.get(state.best.best).and_then(|epoch| epoch.validation_loss);
         state.best.history.push(Epoch {
             learning_rate,

@@ -8,15 +8,15 @@
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each member of each candidate set used.
 
-use super::disturb::disturb;
+use super::augment::augment;
 use super::division::{Division, divide};
-use super::fit::{Batch, Course, Examples, Trained, fit};
+use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
 use super::loss::Loss;
 use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, one_per_row, within};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
-use crate::apply::Among;
+use crate::apply::Candidates;
 use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result};
 
 /// Parameters of [`train_gcn_e`].
@@ -28,7 +28,7 @@ pub struct GcnEParams {
     /// will be asked about, and some more. Default 0.5.
     pub rho: f32,
     /// Which neighbours are candidates. Default: those of higher confidence.
-    pub among: Among,
+    pub candidates: Candidates,
     /// What is made small. Default: squares.
     pub loss: Loss,
     /// Outputs of each convolution. Default 512, 512, 256, 256.
@@ -44,7 +44,7 @@ impl Default for GcnEParams {
         Self {
             th_sim: 0.0,
             rho: 0.5,
-            among: Among::default(),
+            candidates: Candidates::default(),
             loss: Loss::default(),
             convolutions: vec![512, 512, 256, 256],
             hidden: 256,
@@ -76,10 +76,10 @@ pub fn train_gcn_e(
     confidence: &[f32],
     params: &GcnEParams,
     progress: &dyn Progress,
-) -> Result<Trained> {
+) -> Result<FittedNetwork> {
     let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
-    let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
-    fit_gcn_e(features, labels, graph, &adjacency, confidence, params, course)
+    let run = FitRun { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+    fit_gcn_e(features, labels, graph, &adjacency, confidence, params, run)
 }
 
 /// The same, followed by the caller.
@@ -90,8 +90,8 @@ pub(super) fn fit_gcn_e(
     adjacency: &Adjacency,
     confidence: &[f32],
     params: &GcnEParams,
-    course: Course,
-) -> Result<Trained> {
+    run: FitRun,
+) -> Result<FittedNetwork> {
     params.validate()?;
     one_per_row("labels", "labels", labels.len(), features)?;
     one_per_row("graph", "vertices", graph.len(), features)?;
@@ -112,7 +112,7 @@ pub(super) fn fit_gcn_e(
         hidden: params.hidden,
         outputs: params.loss.outputs(),
     };
-    fit(initial(&shape, params.fit.seed), &sets, &division, params.loss, &params.fit, course)
+    fit(initial(&shape, params.fit.seed), &sets, &division, params.loss, &params.fit, run)
 }
 
 /// The candidate sets of a graph as examples.
@@ -127,7 +127,7 @@ struct CandidateSets<'a> {
 
 impl CandidateSets<'_> {
     fn candidates(&self, i: u32) -> impl Iterator<Item = (u32, f32)> {
-        self.params.among.candidates(self.graph, self.confidence, i as usize)
+        self.params.candidates.candidates(self.graph, self.confidence, i as usize)
     }
 
     /// The most confident vertices that have candidates, divided by identity.
@@ -148,7 +148,7 @@ impl CandidateSets<'_> {
 }
 
 impl Examples for CandidateSets<'_> {
-    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
+    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let dim = self.features.dim();
         let mut matrix = Sparse::with_capacity(0, 0);
         let mut rows: Vec<f32> = Vec::new();
@@ -166,8 +166,8 @@ impl Examples for CandidateSets<'_> {
             }
         }
         let mut joined = matrix.joined(&rows, dim);
-        if disturbed {
-            disturb(&mut joined, dim, &self.params.fit, random);
+        if augmented {
+            augment(&mut joined, dim, &self.params.fit, random);
         }
         Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: None, targets }
     }

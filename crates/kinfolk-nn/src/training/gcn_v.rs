@@ -11,9 +11,9 @@
 //!
 //! Memory: 4 N D bytes for A~ X within the budget, besides the features and the graph.
 
-use super::disturb::disturb;
+use super::augment::augment;
 use super::division::divide;
-use super::fit::{Batch, Course, Examples, Trained, fit};
+use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
 use super::loss::Loss;
 use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, one_per_row};
@@ -33,6 +33,9 @@ pub enum Target {
     /// [`kinfolk::s_center`].
     Centre,
 }
+
+kinfolk::word_values!(Target: "s-nbr, s-avg or s-center",
+    "s-nbr" => Target::Neighbours, "s-avg" => Target::Average, "s-center" => Target::Centre);
 
 /// Parameters of [`train_gcn_v`].
 #[derive(Debug, Clone, PartialEq)]
@@ -86,10 +89,10 @@ pub fn train_gcn_v(
     graph: &KnnGraph,
     params: &GcnVParams,
     progress: &dyn Progress,
-) -> Result<Trained> {
+) -> Result<FittedNetwork> {
     let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
-    let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
-    fit_gcn_v(embeddings, labels, graph, &adjacency, params, course)
+    let run = FitRun { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+    fit_gcn_v(embeddings, labels, graph, &adjacency, params, run)
 }
 
 /// The same, followed by the caller.
@@ -99,8 +102,8 @@ pub(super) fn fit_gcn_v(
     graph: &KnnGraph,
     adjacency: &Adjacency,
     params: &GcnVParams,
-    course: Course,
-) -> Result<Trained> {
+    run: FitRun,
+) -> Result<FittedNetwork> {
     params.validate()?;
     one_per_row("labels", "labels", labels.len(), embeddings)?;
     one_per_row("graph", "vertices", graph.len(), embeddings)?;
@@ -119,7 +122,7 @@ pub(super) fn fit_gcn_v(
     let vertices = Vertices { embeddings, adjacency, means, targets, params };
     let division = divide(labels, &params.fit);
     let shape = Shape { dim, convolutions: &params.convolutions, hidden: params.hidden, outputs: 1 };
-    fit(initial(&shape, params.fit.seed), &vertices, &division, Loss::Squares, &params.fit, course)
+    fit(initial(&shape, params.fit.seed), &vertices, &division, Loss::Squares, &params.fit, run)
 }
 
 /// The vertices of a graph as examples.
@@ -197,7 +200,7 @@ impl Vertices<'_> {
 }
 
 impl Examples for Vertices<'_> {
-    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
+    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let targets = examples.iter().map(|&i| self.targets[i as usize]).collect();
         let (mut joined, operator, counted) = match self.params.convolutions.len() {
             1 => (self.joined(examples), None, None),
@@ -206,8 +209,8 @@ impl Examples for Vertices<'_> {
                 (self.joined(&rows), Some(operator), Some((0..examples.len() as u32).collect()))
             }
         };
-        if disturbed {
-            disturb(&mut joined, self.embeddings.dim(), &self.params.fit, random);
+        if augmented {
+            augment(&mut joined, self.embeddings.dim(), &self.params.fit, random);
         }
         Batch { joined, operator, pooled: None, counted, targets }
     }

@@ -11,9 +11,9 @@
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each vertex of the graph of each pivot, some 150 to 480.
 
-use super::disturb::disturb;
+use super::augment::augment;
 use super::division::{Division, divide};
-use super::fit::{Batch, Course, Examples, Trained, fit};
+use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
 use super::loss::Loss;
 use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, held_out, one_per_row};
@@ -21,9 +21,9 @@ use super::random::Random;
 use super::sparse::{Operator, Sparse};
 use crate::apply::pivots::{PivotScratch, push_pivot};
 use crate::apply::subgraphs::SubGraphs;
-use crate::{GraphNetwork, LgcnModel, LgcnParams, PivotShape, link_probabilities, propagate};
+use crate::{GraphNetwork, Lgcn, LgcnParams, PivotShape, link_probabilities, propagate};
 use kinfolk::metrics::Judge;
-use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result, SizeLimit};
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Quiet, Result, SizeLimit};
 
 /// Least probabilities that a link may need. One wrong link joins two identities and one right one suffices, so most are high.
 const LEAST: [f32; 12] = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999];
@@ -89,9 +89,9 @@ pub struct LinkChoice {
 #[derive(Debug, Clone)]
 pub struct TrainedLgcn {
     /// The network, and the best way to apply it.
-    pub model: LgcnModel,
+    pub model: Lgcn,
     /// How it was trained.
-    pub trained: Trained,
+    pub trained: FittedNetwork,
     /// Every way that was tried.
     pub choices: Vec<LinkChoice>,
 }
@@ -124,18 +124,16 @@ pub fn train_lgcn(
     let mut choices = Vec::new();
     for max_size in SIZES.map(|times| times * largest) {
         for th in LEAST {
+            progress.check()?;
             let limit = SizeLimit { max_size, ..SizeLimit::default() };
-            let f = judge.score(&propagate(graph, &links, th, &limit, &())?);
+            let f = judge.score(&propagate(graph, &links, th, &limit, &Quiet(progress))?);
             choices.push(LinkChoice { th, max_size, f });
             progress.advance(1);
         }
     }
     let best = choices.iter().fold(choices[0], |best, choice| if choice.f > best.f { *choice } else { best });
     let limit = SizeLimit { max_size: best.max_size, ..SizeLimit::default() };
-    let model = LgcnModel {
-        network: trained.network.clone(),
-        params: LgcnParams { shape: params.shape, th: best.th, limit },
-    };
+    let model = Lgcn::new(trained.network.clone(), &LgcnParams { shape: params.shape, th: best.th, limit });
     Ok(TrainedLgcn { model, trained, choices })
 }
 
@@ -185,18 +183,18 @@ struct Pivots<'a> {
 }
 
 impl Pivots<'_> {
-    fn fit(&self, division: &Division, progress: &dyn Progress) -> Result<Trained> {
+    fn fit(&self, division: &Division, progress: &dyn Progress) -> Result<FittedNetwork> {
         let LgcnTraining { convolutions, hidden, fit: params, .. } = self.params;
         let loss = Loss::CrossEntropy;
         let shape =
             Shape { dim: self.embeddings.dim(), convolutions, hidden: *hidden, outputs: loss.outputs() };
-        let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
-        fit(initial(&shape, params.seed), self, division, loss, params, course)
+        let run = FitRun { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+        fit(initial(&shape, params.seed), self, division, loss, params, run)
     }
 }
 
 impl Examples for Pivots<'_> {
-    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
+    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let dim = self.embeddings.dim();
         let mut scratch = PivotScratch::new(self.graph.len());
         let mut graphs = SubGraphs::default();
@@ -217,8 +215,8 @@ impl Examples for Pivots<'_> {
         }
         let matrix = Sparse::of(graphs);
         let mut joined = matrix.joined(&rows, dim);
-        if disturbed {
-            disturb(&mut joined, dim, &self.params.fit, random);
+        if augmented {
+            augment(&mut joined, dim, &self.params.fit, random);
         }
         Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: Some(counted), targets }
     }
@@ -264,15 +262,15 @@ mod tests {
         let first = found.trained.history[0].training_loss;
         assert!(found.trained.history[5].training_loss < first, "{:?}", found.trained.history);
 
-        let LgcnModel { network, params } = found.model;
-        let links = link_probabilities(&network, &others, &others_graph, &params.shape, &()).unwrap();
+        let (network, params) = (found.model.network(), found.model.params());
+        let links = link_probabilities(network, &others, &others_graph, &params.shape, &()).unwrap();
         let mut right = [0usize; 2];
         for (at, &p) in links.values.iter().enumerate() {
             let (i, j) = (at / links.k1, others_graph.neighbours(at / links.k1).0[at % links.k1]);
             right[usize::from((p > 0.5) == (truth[i] == truth[j as usize]))] += 1;
         }
         assert!(right[1] > 4 * right[0], "wrong and right links: {right:?}");
-        let labels = crate::lgcn(&others, &others_graph, &network, &params, &()).unwrap();
+        let labels = crate::lgcn(&others, &others_graph, network, &params, &()).unwrap();
         let scores = evaluate(&truth, &labels).unwrap();
         assert!(scores.bcubed.f > 0.5, "{scores:?}");
     }

@@ -14,6 +14,9 @@ pub enum Loss {
     CrossEntropy,
 }
 
+kinfolk::word_values!(Loss: "squares or cross-entropy",
+    "squares" => Loss::Squares, "cross-entropy" => Loss::CrossEntropy);
+
 impl Loss {
     /// How many outputs of the network it takes.
     pub(super) fn outputs(self) -> usize {

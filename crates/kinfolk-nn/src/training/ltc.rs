@@ -11,9 +11,9 @@
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each row of each proposal.
 
-use super::disturb::disturb;
+use super::augment::augment;
 use super::division::{Division, divide};
-use super::fit::{Batch, Course, Examples, Trained, fit};
+use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
 use super::lgcn::{enlarge, largest_identity, scale};
 use super::loss::Loss;
 use super::network::{Shape, initial};
@@ -23,8 +23,7 @@ use super::sparse::{Operator, Sparse};
 use crate::apply::ltc::{ProposalScratch, push_proposal, segmented};
 use crate::apply::subgraphs::{Centre, SubGraphs};
 use crate::{
-    LtcModel, LtcParams, ProposalParams, ProposalSetting, Proposals, de_overlapped, proposal_scores,
-    proposals,
+    Ltc, LtcParams, ProposalParams, ProposalSetting, Proposals, de_overlapped, proposal_scores, proposals,
 };
 use kinfolk::metrics::Judge;
 use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, SizeLimit};
@@ -102,11 +101,11 @@ pub struct ProposalChoice {
 #[derive(Debug, Clone)]
 pub struct TrainedLtc {
     /// The networks, and the best way to apply them.
-    pub model: LtcModel,
+    pub model: Ltc,
     /// How GCN-D was trained.
-    pub gcn_d: Trained,
+    pub gcn_d: FittedNetwork,
     /// How GCN-S was trained.
-    pub gcn_s: Trained,
+    pub gcn_s: FittedNetwork,
     /// Every way that was tried.
     pub choices: Vec<ProposalChoice>,
 }
@@ -187,7 +186,7 @@ pub fn train_ltc(
         least: best.least,
         segment: Some(range).filter(|_| best.segment),
     };
-    let model = LtcModel { gcn_d: gcn_d.network.clone(), gcn_s: gcn_s.network.clone(), params };
+    let model = Ltc::new(gcn_d.network.clone(), gcn_s.network.clone(), params);
     Ok(TrainedLtc { model, gcn_d, gcn_s, choices })
 }
 
@@ -273,7 +272,7 @@ impl Fitting<'_> {
         loss: Loss,
         params: &FitParams,
         progress: &dyn Progress,
-    ) -> Result<Trained> {
+    ) -> Result<FittedNetwork> {
         if division.training.is_empty() {
             let (expected, found) = ("rows that hang together in threes".to_owned(), "none".to_owned());
             return Err(Error::Format { place: "graph".to_owned(), expected, found });
@@ -281,8 +280,8 @@ impl Fitting<'_> {
         let LtcTraining { convolutions, hidden, .. } = self.params;
         let dim = self.embeddings.dim();
         let shape = Shape { dim: dim + 1, convolutions, hidden: *hidden, outputs: loss.outputs() };
-        let course = Course { resumed: None, after_epoch: &mut |_| Ok(()), progress };
-        let mut trained = fit(initial(&shape, params.seed), examples, division, loss, params, course)?;
+        let run = FitRun { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+        let mut trained = fit(initial(&shape, params.seed), examples, division, loss, params, run)?;
         enlarge(&mut trained.network, self.scale, dim);
         Ok(trained)
     }
@@ -320,7 +319,7 @@ impl Fitting<'_> {
         }
         // Before the last column, which must not be turned, is added.
         if let Some(random) = random {
-            disturb(&mut rows, dim, &self.params.fit, random);
+            augment(&mut rows, dim, &self.params.fit, random);
         }
         let with_extra = rows.chunks_exact(dim).zip(&graphs.extra);
         let rows = with_extra.flat_map(|(row, extra)| row.iter().chain([extra]).copied()).collect();
@@ -336,9 +335,9 @@ impl Fitting<'_> {
 struct Whole<'a>(&'a Fitting<'a>);
 
 impl Examples for Whole<'_> {
-    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
+    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let centres = vec![Centre::Mean; examples.len()];
-        let (rows, graphs) = self.0.joined(examples, &centres, disturbed.then_some(random));
+        let (rows, graphs) = self.0.joined(examples, &centres, augmented.then_some(random));
         let pooled = Some(graphs.graphs().collect());
         let matrix = Sparse::of(graphs);
         let joined = matrix.joined(&rows, self.columns() / 2);
@@ -355,7 +354,7 @@ impl Examples for Whole<'_> {
 struct Outliers<'a>(&'a Fitting<'a>);
 
 impl Examples for Outliers<'_> {
-    fn batch(&self, examples: &[u32], random: &mut Random, disturbed: bool) -> Batch {
+    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let members = |at: u32| self.0.pool.members(at as usize);
         let seeds: Vec<u32> =
             examples.iter().map(|&at| members(at)[random.below(members(at).len())]).collect();
@@ -363,7 +362,7 @@ impl Examples for Outliers<'_> {
         let target = |(&at, &seed)| members(at).iter().map(move |&i| f32::from(label(i) == label(seed)));
         let targets = examples.iter().zip(&seeds).flat_map(target).collect();
         let centres: Vec<Centre> = seeds.iter().map(|&seed| Centre::Vertex(seed)).collect();
-        let (rows, graphs) = self.0.joined(examples, &centres, disturbed.then_some(random));
+        let (rows, graphs) = self.0.joined(examples, &centres, augmented.then_some(random));
         let matrix = Sparse::of(graphs);
         let joined = matrix.joined(&rows, self.columns() / 2);
         Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: None, targets }
@@ -406,8 +405,8 @@ mod tests {
             let (first, last) = (&trained.history[0], &trained.history[5]);
             assert!(last.training_loss < first.training_loss, "{:?}", trained.history);
         }
-        let LtcModel { gcn_d, gcn_s, params } = found.model;
-        let labels = crate::ltc(&others, &others_graph, [&gcn_d, &gcn_s], &params, &()).unwrap();
+        let (networks, params) = (found.model.networks(), found.model.params());
+        let labels = crate::ltc(&others, &others_graph, networks, &params, &()).unwrap();
         let scores = evaluate(&truth, &labels).unwrap();
         assert!(scores.bcubed.f > 0.6, "{scores:?}");
     }

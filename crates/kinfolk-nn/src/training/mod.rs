@@ -4,10 +4,10 @@
 //! named streams, and every sum has one order.
 
 mod aggregate;
+mod augment;
 mod choose;
 mod compute;
 mod dense;
-mod disturb;
 mod division;
 mod fit;
 mod gcn_e;
@@ -28,12 +28,12 @@ mod unfinished;
 
 pub use choose::best_tau;
 pub use compute::Compute;
-pub use fit::{Epoch, FitState, Trained};
+pub use fit::{Epoch, FitState, FittedNetwork};
 pub use gcn_e::{GcnEParams, train_gcn_e};
 pub use gcn_v::{GcnVParams, Target, train_gcn_v};
 pub use lgcn::{LgcnTraining, LinkChoice, TrainedLgcn, train_lgcn};
 pub use loss::Loss;
 pub use ltc::{LtcTraining, ProposalChoice, TrainedLtc, proposal_settings, train_ltc};
 pub use params::FitParams;
-pub use train::{Choice, TrainParams, TrainedModel, train};
+pub use train::{Choice, TrainParams, TrainedGcn, train};
 pub use unfinished::Unfinished;

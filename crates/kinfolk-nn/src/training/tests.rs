@@ -2,7 +2,7 @@
 
 use super::aggregate::{aggregate, gather_scatter};
 use super::dense::{dense, prelu};
-use super::fit::Trained;
+use super::fit::FittedNetwork;
 use super::network::{Network, Shape, initial, values};
 use super::params::FitParams;
 use super::random::{Purpose, Random};
@@ -11,10 +11,10 @@ use super::sparse::{Operator, Sparse};
 use super::{
     Compute, GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v,
 };
-use crate::{GraphNetwork, Linear};
+use crate::{GraphNetwork, Linear, ModelFile};
 use burn::tensor::{Device, Tensor, TensorData};
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{Embeddings, KnnParams, knn_graph, u_weight};
+use kinfolk::{Context, Embeddings, KnnParams, Problem, Result, knn_graph, u_weight};
 
 #[allow(dead_code, reason = "only the reader of arrays is used here")]
 #[path = "../../tests/fixture/mod.rs"]
@@ -253,7 +253,7 @@ fn ten_neighbours() -> KnnParams {
     KnnParams { k: 10, ..KnnParams::default() }
 }
 
-fn train(params: &GcnVParams) -> Trained {
+fn train(params: &GcnVParams) -> FittedNetwork {
     let (embeddings, labels) = faces();
     let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
     train_gcn_v(&embeddings, &labels, &graph, params, &()).unwrap()
@@ -431,7 +431,19 @@ fn quick_model() -> TrainParams {
     gcn_e.fit.epochs = 3;
     let mut gcn_v = quick(&[16]);
     gcn_v.fit.epochs = 4;
-    TrainParams { knn: ten_neighbours(), gcn_v, gcn_e: Some(gcn_e), k_rebuild: 10 }
+    TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(10) }
+}
+
+/// Trains on ten neighbours.
+fn train_model(
+    embeddings: &Embeddings,
+    labels: &[i64],
+    params: &TrainParams,
+    resumed: Option<Unfinished>,
+    save: &mut dyn FnMut(&Unfinished) -> Result<()>,
+) -> Result<super::TrainedGcn> {
+    let problem = Problem::new(embeddings).with_labels(labels)?.with_k(Some(10))?;
+    super::train(&problem, params, resumed, save, &Context::default())
 }
 
 #[test]
@@ -445,18 +457,16 @@ fn training_goes_on_where_it_stopped() {
         epoch += 1;
         unfinished.write(&file(epoch))
     };
-    let whole = super::train(&embeddings, &labels, None, &params, None, &mut save, &()).unwrap();
+    let whole = train_model(&embeddings, &labels, &params, None, &mut save).unwrap();
     assert_eq!(epoch, 7);
     // In the middle of GCN-V, at its end, in the middle of GCN-E, at its end.
     for epoch in [2, 4, 5, 7] {
         let unfinished = Unfinished::read(&file(epoch)).unwrap();
-        let model = crate::Model::read(&file(epoch)).unwrap();
+        let model = crate::GcnModel::read(&file(epoch)).unwrap();
         assert_eq!(model, unfinished.model);
-        let apply = crate::ApplyParams::of(&model);
-        let found = crate::cluster(&embeddings, None, &model, &apply, &()).unwrap();
-        assert_eq!(found.clustering.labels.len(), embeddings.len());
-        let resumed =
-            super::train(&embeddings, &labels, None, &params, Some(unfinished), &mut |_| Ok(()), &());
+        let found = kinfolk::Clusterer::with(crate::Gcn::new(model)).fit(&embeddings).unwrap();
+        assert_eq!(found.labels.len(), embeddings.len());
+        let resumed = train_model(&embeddings, &labels, &params, Some(unfinished), &mut |_| Ok(()));
         let resumed = resumed.unwrap();
         assert_eq!(resumed.model, whole.model, "from epoch {epoch}");
         assert_eq!((resumed.gcn_v, resumed.gcn_e), (whole.gcn_v.clone(), whole.gcn_e.clone()));
@@ -472,11 +482,9 @@ fn training_does_not_go_on_under_other_conditions() {
         last = Some(unfinished.clone());
         Ok(())
     };
-    super::train(&embeddings, &labels, None, &params, None, &mut save, &()).unwrap();
+    train_model(&embeddings, &labels, &params, None, &mut save).unwrap();
     let message = |labels: &[i64], params: &TrainParams| {
-        super::train(&embeddings, labels, None, params, last.clone(), &mut |_| Ok(()), &())
-            .unwrap_err()
-            .to_string()
+        train_model(&embeddings, labels, params, last.clone(), &mut |_| Ok(())).unwrap_err().to_string()
     };
     let mut others = labels.clone();
     others[0] += 1000;
@@ -484,6 +492,16 @@ fn training_does_not_go_on_under_other_conditions() {
     let mut changed = params.clone();
     changed.gcn_v.fit.seed = 9;
     assert!(message(&labels, &changed).starts_with("training to resume (parameters of GCN-V)"));
+    // The same rows on another graph of as many neighbours.
+    let (graph, _) = kinfolk::knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
+    let (n, k) = (graph.len(), graph.k());
+    let (ids, mut similarities) = graph.into_parts();
+    similarities.iter_mut().for_each(|similarity| *similarity *= 0.5);
+    let other = kinfolk::KnnGraph::from_parts(n, k, ids, similarities, "other").unwrap();
+    let problem = Problem::new(&embeddings).with_labels(&labels).unwrap().with_graph(&other).unwrap();
+    let resumed = super::train(&problem, &params, last.clone(), &mut |_| Ok(()), &Context::default());
+    let message = resumed.unwrap_err().to_string();
+    assert!(message.starts_with("training to resume (graph): expected "), "{message}");
 }
 
 #[test]
@@ -492,17 +510,17 @@ fn finished_and_damaged_files_are_not_gone_on_from() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("m.safetensors");
     let mut save = |unfinished: &Unfinished| unfinished.write(&path);
-    let whole = super::train(&embeddings, &labels, None, &quick_model(), None, &mut save, &()).unwrap().model;
+    let whole = train_model(&embeddings, &labels, &quick_model(), None, &mut save).unwrap().model;
     let bytes = std::fs::read(&path).unwrap();
     for end in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
-        assert!(Unfinished::parse(&bytes[..end], "m").is_err());
+        assert!(ModelFile::parse(&bytes[..end], "m").and_then(Unfinished::from_file).is_err());
     }
     let text = String::from_utf8_lossy(&bytes);
     let at = text.find("\\\"best\\\":").expect("the best epoch");
     let mut damaged = bytes.clone();
     damaged[at + 3] = b'p';
-    let message = Unfinished::parse(&damaged, "m").unwrap_err().to_string();
-    assert!(message.starts_with("m (metadata, training, best): expected what training wrote"), "{message}");
+    let message = ModelFile::parse(&damaged, "m").and_then(Unfinished::from_file).unwrap_err().to_string();
+    assert!(message.starts_with("m (metadata, training): expected what kinfolk writes"), "{message}");
     whole.write(&path).unwrap();
     let message = Unfinished::read(&path).unwrap_err().to_string();
     assert!(

@@ -10,7 +10,7 @@
 
 use super::choose::best_tau;
 use super::division::divide;
-use super::fit::{Course, FitState, Trained};
+use super::fit::{FitRun, FitState, FittedNetwork};
 use super::gcn_e::fit_gcn_e;
 use super::gcn_v::fit_gcn_v;
 use super::params::held_out;
@@ -18,13 +18,13 @@ use super::unfinished::{Conditions, Unfinished};
 use super::{GcnEParams, GcnVParams};
 use crate::apply::{mixed_confidence, rebuilt_features};
 use crate::{
-    Among, Asked, Connectivity, GraphNetwork, Model, ModelConfig, connected_candidates, edge_connectivity,
-    vertex_confidence,
+    Candidates, Connectivity, EdgeQuery, GcnConfig, GcnModel, GraphNetwork, connected_candidates,
+    edge_connectivity, vertex_confidence,
 };
 use kinfolk::metrics::Judge;
 use kinfolk::{
-    Adjacency, DEFAULT_RADIUS, Embeddings, KnnGraph, KnnParams, Links, Progress, Quiet, Result, knn_graph,
-    nearest_candidates, u_weight,
+    Adjacency, Context, DEFAULT_RADIUS, Embeddings, KnnGraph, KnnParams, Links, Problem, Progress, Quiet,
+    Result, knn_graph, nearest_candidates, u_weight,
 };
 
 /// Shares of the vertices that GCN-E may choose the parents of.
@@ -42,24 +42,17 @@ const GAIN: f64 = 0.001;
 /// Parameters of [`train`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainParams {
-    /// The graph that GCN-V sees, unless one is given. Default: K = 80.
-    pub knn: KnnParams,
     /// GCN-V.
     pub gcn_v: GcnVParams,
     /// GCN-E; `None` leaves it out.
     pub gcn_e: Option<GcnEParams>,
-    /// Neighbours in the graph of GCN-V's embeddings. Default 80.
-    pub k_rebuild: usize,
+    /// Neighbours in the graph of GCN-V's embeddings. Default: as in the graph that GCN-V sees.
+    pub k_rebuild: Option<usize>,
 }
 
 impl Default for TrainParams {
     fn default() -> Self {
-        TrainParams {
-            knn: KnnParams::default(),
-            gcn_v: GcnVParams::default(),
-            gcn_e: Some(GcnEParams::default()),
-            k_rebuild: 80,
-        }
+        TrainParams { gcn_v: GcnVParams::default(), gcn_e: Some(GcnEParams::default()), k_rebuild: None }
     }
 }
 
@@ -80,45 +73,38 @@ pub struct Choice {
 
 /// What [`train`] made.
 #[derive(Debug, Clone)]
-pub struct TrainedModel {
+pub struct TrainedGcn {
     /// The networks, and the best way to apply them.
-    pub model: Model,
+    pub model: GcnModel,
     /// How GCN-V was trained.
-    pub gcn_v: Trained,
+    pub gcn_v: FittedNetwork,
     /// How GCN-E was trained.
-    pub gcn_e: Option<Trained>,
+    pub gcn_e: Option<FittedNetwork>,
     /// Every way that was tried, in the order of trying; the model has the best.
     pub choices: Vec<Choice>,
 }
 
-/// Trains a model on labelled embeddings, on `graph` if there is one.
+/// Trains a model on the labelled rows of a problem.
 ///
 /// `save` is called after every epoch; what it is given can be written to a file and, later, given as `resumed`. The
 /// model is then the same as if training had not been interrupted.
 pub fn train(
-    embeddings: &Embeddings,
-    labels: &[i64],
-    graph: Option<&KnnGraph>,
+    problem: &Problem,
     params: &TrainParams,
     resumed: Option<Unfinished>,
     save: &mut dyn FnMut(&Unfinished) -> Result<()>,
-    progress: &dyn Progress,
-) -> Result<TrainedModel> {
+    context: &Context,
+) -> Result<TrainedGcn> {
     params.gcn_v.validate()?;
     if let Some(gcn_e) = &params.gcn_e {
         gcn_e.validate()?;
     }
-    super::params::one_per_row("labels", "labels", labels.len(), embeddings)?;
+    let (embeddings, labels) = (problem.embeddings()?, problem.labels()?);
     let held_out = held_out(divide(labels, &params.gcn_v.fit), &params.gcn_v.fit)?.validation;
-    let found;
-    let graph = match graph {
-        Some(graph) => graph,
-        None => {
-            found = knn_graph(embeddings, &params.knn, progress)?.0;
-            &found
-        }
-    };
-    let conditions = Conditions::new(embeddings, labels, graph, params);
+    let found = problem.neighbours(80, context)?;
+    let graph = &*found.graph;
+    let k_rebuild = params.k_rebuild.unwrap_or(problem.k().unwrap_or(graph.k().max(1)));
+    let conditions = Conditions::new(embeddings, labels, graph, params, k_rebuild);
     let (resumed_v, resumed_e) = match resumed {
         Some(unfinished) => {
             conditions.check(&unfinished.conditions)?;
@@ -137,7 +123,8 @@ pub fn train(
         adjacency,
         judge: Judge::new(labels, held_out),
         params,
-        progress,
+        rebuild: KnnParams { k: k_rebuild, ..problem.knn_params(80, context) },
+        progress: context.progress(),
     };
     let gcn_v = match resumed_v {
         Some(Ok(trained)) => trained,
@@ -158,11 +145,11 @@ pub fn train(
             let (state, conditions) = (state.clone(), conditions.clone());
             save(&Unfinished { model: model.clone(), gcn_v: Some(gcn_v.clone()), state, conditions })
         })?;
-        training.choose_rho(&trained.network, params.among, &mut stage, &adjacency)?;
+        training.choose_rho(&trained.network, params.candidates, &mut stage, &adjacency)?;
         gcn_e = Some(trained);
     }
     let model = stage.model(&gcn_v.network, gcn_e.as_ref().map(|trained| &trained.network));
-    Ok(TrainedModel { model, gcn_v, gcn_e, choices: stage.choices })
+    Ok(TrainedGcn { model, gcn_v, gcn_e, choices: stage.choices })
 }
 
 /// What all steps of training share.
@@ -173,6 +160,8 @@ struct Training<'a> {
     adjacency: Adjacency,
     judge: Judge,
     params: &'a TrainParams,
+    /// The search for neighbours by F_L.
+    rebuild: KnnParams,
     progress: &'a dyn Progress,
 }
 
@@ -184,7 +173,7 @@ struct Stage {
     confidence: Vec<f32>,
     /// Of density.
     radius: f32,
-    among: Among,
+    candidates: Candidates,
     choices: Vec<Choice>,
     /// The best choice without GCN-E, and the best of all.
     best: [Choice; 2],
@@ -193,9 +182,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn model(&self, gcn_v: &GraphNetwork, gcn_e: Option<&GraphNetwork>) -> Model {
+    fn model(&self, gcn_v: &GraphNetwork, gcn_e: Option<&GraphNetwork>) -> GcnModel {
         let [without, best] = self.best;
-        let config = ModelConfig {
+        let config = GcnConfig {
             k: self.k[0],
             k_rebuild: self.k[1],
             tau: best.tau,
@@ -204,10 +193,10 @@ impl Stage {
             radius: self.radius,
             rho: best.rho,
             m: 1,
-            among: self.among,
+            all_neighbours: self.candidates == Candidates::AllNeighbours,
             rebuild: without.rebuild,
         };
-        Model { gcn_v: gcn_v.clone(), gcn_e: gcn_e.cloned(), config }
+        GcnModel { gcn_v: gcn_v.clone(), gcn_e: gcn_e.cloned(), config }
     }
 }
 
@@ -215,8 +204,8 @@ impl Training<'_> {
     fn gcn_v(
         &self,
         resumed: Option<FitState>,
-        save: &mut dyn FnMut(Model, &FitState) -> Result<()>,
-    ) -> Result<Trained> {
+        save: &mut dyn FnMut(GcnModel, &FitState) -> Result<()>,
+    ) -> Result<FittedNetwork> {
         let mut after_epoch = |state: &mut FitState| {
             // On the graph as it is: rebuilding it takes longer than the epoch.
             let confidence = self.estimate(&state.best.network, false)?.0;
@@ -226,13 +215,13 @@ impl Training<'_> {
                 epoch.validation_f = Some(f);
             }
             let (k, rho) = (self.graph.k(), 0.0);
-            let usual = ModelConfig::default();
-            let config = ModelConfig { k, k_rebuild: k, tau, tau_v: tau, rho, rebuild: false, ..usual };
-            save(Model { gcn_v: state.best.network.clone(), gcn_e: None, config }, state)
+            let default = GcnConfig::default();
+            let config = GcnConfig { k, k_rebuild: k, tau, tau_v: tau, rho, rebuild: false, ..default };
+            save(GcnModel { gcn_v: state.best.network.clone(), gcn_e: None, config }, state)
         };
-        let course = Course { resumed, after_epoch: &mut after_epoch, progress: self.progress };
+        let run = FitRun { resumed, after_epoch: &mut after_epoch, progress: self.progress };
         let (graph, adjacency) = (self.graph, &self.adjacency);
-        fit_gcn_v(self.embeddings, self.labels, graph, adjacency, &self.params.gcn_v, course)
+        fit_gcn_v(self.embeddings, self.labels, graph, adjacency, &self.params.gcn_v, run)
     }
 
     /// The confidence of every vertex, and F_L if it is wanted.
@@ -246,14 +235,13 @@ impl Training<'_> {
     fn choose_graph(&self, gcn_v: &GraphNetwork) -> Result<Stage> {
         let (confidence, f_l) = self.estimate(gcn_v, true)?;
         let features = rebuilt_features(f_l, gcn_v.width())?;
-        let knn = KnnParams { k: self.params.k_rebuild, ..self.params.knn.clone() };
-        let (rebuilt, _) = knn_graph(&features, &knn, self.progress)?;
+        let (rebuilt, _) = knn_graph(&features, &self.rebuild, self.progress)?;
         let radius = self.choose_radius()?;
         let mut choices = Vec::new();
         for (rebuild, graph) in [(false, self.graph), (true, &rebuilt)] {
             for density in DENSITIES {
                 let mixed = mixed_confidence(&confidence, self.graph, density, radius)?;
-                choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?));
+                choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?)?);
             }
         }
         let best = best_of(&choices);
@@ -263,8 +251,8 @@ impl Training<'_> {
             false => (self.embeddings.clone(), self.graph.clone()),
         };
         let confidence = mixed_confidence(&confidence, self.graph, best.density, radius)?;
-        let among = Among::default();
-        Ok(Stage { features, graph, confidence, radius, among, choices, best: [best; 2], k })
+        let candidates = Candidates::default();
+        Ok(Stage { features, graph, confidence, radius, candidates, choices, best: [best; 2], k })
     }
 
     /// The radius of density. Nothing about density is fitted, so all rows can judge it, which are many more.
@@ -272,7 +260,7 @@ impl Training<'_> {
         let judge = Judge::new(self.labels, (0..self.labels.len() as u32).collect());
         let mut best = (DEFAULT_RADIUS, 0.0);
         for radius in RADII {
-            self.progress.tick();
+            self.progress.check()?;
             let links = nearest_candidates(self.graph, &u_weight(self.graph, radius)?, 1)?;
             let (_, f) = best_tau(&judge, &links);
             if f > best.1 {
@@ -289,20 +277,20 @@ impl Training<'_> {
         adjacency: &Adjacency,
         resumed: Option<FitState>,
         save: &mut dyn FnMut(&FitState) -> Result<()>,
-    ) -> Result<Trained> {
+    ) -> Result<FittedNetwork> {
         let (features, graph, confidence) = (&stage.features, &stage.graph, &stage.confidence);
         let mut after_epoch = |state: &mut FitState| {
             let network = &state.best.network;
-            let asked = Asked { rho: RHOS[0], among: params.among };
-            let said = self.connectivity(network, stage, adjacency, &asked, &Quiet(self.progress))?;
+            let query = EdgeQuery { rho: RHOS[0], candidates: params.candidates };
+            let said = self.connectivity(network, stage, adjacency, &query, &Quiet(self.progress))?;
             let links = connected_candidates(graph, confidence, 1, Some(&said))?;
             if let Some(epoch) = state.best.history.last_mut() {
                 epoch.validation_f = Some(best_tau(&self.judge, &links).1);
             }
             save(state)
         };
-        let course = Course { resumed, after_epoch: &mut after_epoch, progress: self.progress };
-        fit_gcn_e(features, self.labels, graph, adjacency, confidence, params, course)
+        let run = FitRun { resumed, after_epoch: &mut after_epoch, progress: self.progress };
+        fit_gcn_e(features, self.labels, graph, adjacency, confidence, params, run)
     }
 
     fn connectivity(
@@ -310,43 +298,43 @@ impl Training<'_> {
         gcn_e: &GraphNetwork,
         stage: &Stage,
         adjacency: &Adjacency,
-        asked: &Asked,
+        query: &EdgeQuery,
         progress: &dyn Progress,
     ) -> Result<Connectivity> {
         let (features, graph, confidence) = (&stage.features, &stage.graph, &stage.confidence);
-        edge_connectivity(gcn_e, features, graph, adjacency, confidence, asked, progress)
+        edge_connectivity(gcn_e, features, graph, adjacency, confidence, query, progress)
     }
 
     /// Tries how many vertices should ask GCN-E.
     fn choose_rho(
         &self,
         gcn_e: &GraphNetwork,
-        among: Among,
+        candidates: Candidates,
         stage: &mut Stage,
         adjacency: &Adjacency,
     ) -> Result<()> {
-        let asked = Asked { rho: RHOS[RHOS.len() - 1], among };
-        let said = self.connectivity(gcn_e, stage, adjacency, &asked, self.progress)?;
+        let query = EdgeQuery { rho: RHOS[RHOS.len() - 1], candidates };
+        let said = self.connectivity(gcn_e, stage, adjacency, &query, self.progress)?;
         let [without, _] = stage.best;
         let mut with = Vec::new();
         for rho in RHOS {
             let said = said.up_to(rho, stage.graph.len());
             let links = connected_candidates(&stage.graph, &stage.confidence, 1, Some(&said))?;
-            with.push(self.judged(without.rebuild, without.density, rho, &links));
+            with.push(self.judged(without.rebuild, without.density, rho, &links)?);
         }
         let best = best_of(&with);
         if best.f > without.f + GAIN {
             stage.best[1] = best;
         }
-        stage.among = among;
+        stage.candidates = candidates;
         stage.choices.extend(with);
         Ok(())
     }
 
-    fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Choice {
-        self.progress.tick();
+    fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Result<Choice> {
+        self.progress.check()?;
         let (tau, f) = best_tau(&self.judge, links);
-        Choice { rebuild, density, rho, tau, f }
+        Ok(Choice { rebuild, density, rho, tau, f })
     }
 }
 

@@ -5,28 +5,38 @@
 //! that it was trained under. Going on under others is refused: the result would be neither of the two.
 
 use super::TrainParams;
-use super::fit::{Epoch, FitState, Trained};
-use crate::Model;
-use crate::model::Contents;
+use super::fit::{Epoch, FitState, FittedNetwork};
+use crate::{GcnModel, ModelFile};
 use kinfolk::{Embeddings, Error, KnnGraph, Result};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Training between two epochs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// The model as it would be if training ended here.
-    pub model: Model,
+    pub model: GcnModel,
     /// GCN-V if it is trained; `state` is then that of GCN-E.
-    pub gcn_v: Option<Trained>,
+    pub gcn_v: Option<FittedNetwork>,
     /// Where the network in training stands.
     pub state: FitState,
     pub(super) conditions: Conditions,
 }
 
-/// What training depends on, by name.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Conditions(Map<String, Value>);
+/// What training depends on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Conditions {
+    rows: usize,
+    columns: usize,
+    features: u64,
+    labels: u64,
+    neighbours: usize,
+    /// Ids and similarities of the graph.
+    graph: u64,
+    gcn_v: String,
+    gcn_e: String,
+    k_rebuild: usize,
+}
 
 impl Conditions {
     pub(super) fn new(
@@ -34,34 +44,47 @@ impl Conditions {
         labels: &[i64],
         graph: &KnnGraph,
         params: &TrainParams,
+        k_rebuild: usize,
     ) -> Self {
-        let all = json!({
-            "rows": embeddings.len(),
-            "columns": embeddings.dim(),
-            "features": fingerprint(embeddings.as_slice().iter().map(|value| u64::from(value.to_bits()))),
-            "labels": fingerprint(labels.iter().map(|&label| label as u64)),
-            "neighbours": graph.k(),
-            // The memory that may be used changes nothing but the time it takes.
-            "parameters of GCN-V": format!("{:?}", super::GcnVParams { memory: 0, ..params.gcn_v.clone() }),
-            "parameters of GCN-E": format!("{:?}", params.gcn_e),
-            "neighbours in the rebuilt graph": params.k_rebuild,
+        let edges = (0..graph.len()).flat_map(|i| {
+            let (ids, similarities) = graph.neighbours(i);
+            ids.iter().zip(similarities).map(|(&id, s)| u64::from(id) << 32 | u64::from(s.to_bits()))
         });
-        match all {
-            Value::Object(map) => Conditions(map),
-            _ => Conditions(Map::new()),
+        Conditions {
+            rows: embeddings.len(),
+            columns: embeddings.dim(),
+            features: fingerprint(embeddings.as_slice().iter().map(|value| u64::from(value.to_bits()))),
+            labels: fingerprint(labels.iter().map(|&label| label as u64)),
+            neighbours: graph.k(),
+            graph: fingerprint(edges),
+            // The memory that may be used changes nothing but the time it takes.
+            gcn_v: format!("{:?}", super::GcnVParams { memory: 0, ..params.gcn_v.clone() }),
+            gcn_e: format!("{:?}", params.gcn_e),
+            k_rebuild,
         }
     }
 
     /// Refuses to go on from training under other conditions.
     pub(super) fn check(&self, before: &Conditions) -> Result<()> {
-        for (name, now) in &self.0 {
-            let before = &before.0.get(name).cloned().unwrap_or_default();
-            if before != now {
-                let place = format!("training to resume ({name})");
-                return Err(Error::format(place, before.to_string(), now.to_string()));
+        let parts = |c: &Conditions| {
+            [
+                ("rows", c.rows.to_string()),
+                ("columns", c.columns.to_string()),
+                ("features", c.features.to_string()),
+                ("labels", c.labels.to_string()),
+                ("neighbours", c.neighbours.to_string()),
+                ("graph", c.graph.to_string()),
+                ("parameters of GCN-V", c.gcn_v.clone()),
+                ("parameters of GCN-E", c.gcn_e.clone()),
+                ("neighbours in the rebuilt graph", c.k_rebuild.to_string()),
+            ]
+        };
+        match parts(self).into_iter().zip(parts(before)).find(|(now, before)| now != before) {
+            Some(((name, now), (_, before))) => {
+                Err(Error::format(format!("training to resume ({name})"), before, now))
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -70,97 +93,67 @@ fn fingerprint(words: impl Iterator<Item = u64>) -> u64 {
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
+/// What the metadata says under `training`.
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    conditions: Conditions,
+    gcn_v: Option<History>,
+    now: History,
+}
+
+#[derive(Serialize, Deserialize)]
+struct History {
+    best: usize,
+    epochs: Vec<Epoch>,
+}
+
+impl History {
+    fn of(fitted: &FittedNetwork) -> Self {
+        History { best: fitted.best, epochs: fitted.history.clone() }
+    }
+}
+
 impl Unfinished {
     /// Writes a model file that training can go on from, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let mut contents = self.model.contents();
-        contents.metadata["training"] = json!({
-            "conditions": self.conditions.0,
-            "gcn_v": self.gcn_v.as_ref().map(describe),
-            "now": describe(&self.state.best),
-        });
-        contents.add("training.now", &self.state.now);
-        contents.add("training.velocities", &self.state.velocities);
-        contents.add("training.best", &self.state.best.network);
-        contents.write(path)
+        let mut file = self.model.to_file();
+        let (gcn_v, now) = (self.gcn_v.as_ref().map(History::of), History::of(&self.state.best));
+        file.set_entry("training", &Metadata { conditions: self.conditions.clone(), gcn_v, now });
+        file.insert_network("training.now", &self.state.now);
+        file.insert_network("training.velocities", &self.state.velocities);
+        file.insert_network("training.best", &self.state.best.network);
+        file.write(path)
     }
 
     /// Reads what [`write`](Self::write) wrote. A model whose training is finished is refused.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-        Self::parse(&bytes, &path.display().to_string())
+        Self::from_file(ModelFile::read(path)?)
     }
 
-    /// The same from the bytes of a file; `place` names it in errors.
-    pub fn parse(bytes: &[u8], place: &str) -> Result<Self> {
-        let model = Model::parse(bytes, place)?;
-        let mut contents = Contents::parse(bytes, place)?;
-        if !contents.has("training") {
+    /// The same from a file's contents.
+    pub fn from_file(mut file: ModelFile) -> Result<Self> {
+        let model = GcnModel::take(&mut file)?;
+        let place = file.place().to_owned();
+        let Some(Metadata { conditions, gcn_v, now: history }) = file.entry("training")? else {
             let expected = "a model whose training was interrupted";
             return Err(Error::format(place, expected, "one whose training is finished"));
-        }
-        let now = contents.network("training.now", place)?;
-        let velocities = contents.network("training.velocities", place)?;
-        let best = contents.network("training.best", place)?;
+        };
+        let now = file.take_network("training.now")?;
+        let velocities = file.take_network("training.velocities")?;
+        let best = file.take_network("training.best")?;
         if !now.fits(&velocities) || !now.fits(&best) {
             let expected = "networks in training of one shape";
             return Err(Error::format(place, expected, "several shapes"));
         }
-        let training = &contents.metadata["training"];
-        let conditions = match &training["conditions"] {
-            Value::Object(map) => Conditions(map.clone()),
-            other => return Err(wrong(place, "conditions", other)),
-        };
-        let gcn_v = match &training["gcn_v"] {
-            Value::Null => None,
-            described => {
-                let (history, best) = history(described, place)?;
-                Some(Trained { network: model.gcn_v.clone(), history, best })
+        let fitted = |network, History { best, epochs }: History| match best < epochs.len() {
+            true => Ok(FittedNetwork { network, history: epochs, best }),
+            false => {
+                let expected = format!("the number of one of {} epochs", epochs.len());
+                Err(Error::format(format!("{place} (metadata, training, best)"), expected, best.to_string()))
             }
         };
-        let (history, at) = history(&training["now"], place)?;
-        let best = Trained { network: best, history, best: at };
+        let gcn_v = gcn_v.map(|history| fitted(model.gcn_v.clone(), history)).transpose()?;
+        let best = fitted(best, history)?;
         Ok(Unfinished { model, gcn_v, state: FitState { now, velocities, best }, conditions })
     }
-}
-
-fn describe(trained: &Trained) -> Value {
-    let epochs = trained.history.iter().map(|e| {
-        json!({
-            "learning_rate": e.learning_rate,
-            "training_loss": e.training_loss,
-            "validation_loss": e.validation_loss,
-            "validation_f": e.validation_f,
-            "seconds": e.seconds,
-        })
-    });
-    json!({ "best": trained.best, "epochs": epochs.collect::<Vec<_>>() })
-}
-
-/// The epochs and which was the best.
-fn history(described: &Value, place: &str) -> Result<(Vec<Epoch>, usize)> {
-    let Value::Array(epochs) = &described["epochs"] else {
-        return Err(wrong(place, "epochs", &described["epochs"]));
-    };
-    let number = |epoch: &Value, name: &str| epoch[name].as_f64().ok_or_else(|| wrong(place, name, epoch));
-    let epochs: Vec<Epoch> = epochs
-        .iter()
-        .map(|epoch| {
-            Ok(Epoch {
-                learning_rate: number(epoch, "learning_rate")? as f32,
-                training_loss: number(epoch, "training_loss")?,
-                validation_loss: epoch["validation_loss"].as_f64(),
-                validation_f: epoch["validation_f"].as_f64(),
-                seconds: number(epoch, "seconds")?,
-            })
-        })
-        .collect::<Result<_>>()?;
-    match described["best"].as_u64().map(|best| best as usize) {
-        Some(best) if best < epochs.len() => Ok((epochs, best)),
-        _ => Err(wrong(place, "best", &described["best"])),
-    }
-}
-
-fn wrong(place: &str, name: &str, found: &Value) -> Error {
-    Error::format(format!("{place} (metadata, training, {name})"), "what training wrote", found.to_string())
 }

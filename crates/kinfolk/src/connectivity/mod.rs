@@ -15,7 +15,7 @@ pub(crate) mod structural;
 
 pub use links::Links;
 pub(crate) use links::check_confidence;
-pub use structural::{EdgeModel, PretrainParams, Pretrained, pretrain};
+pub use structural::EdgeModel;
 
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;

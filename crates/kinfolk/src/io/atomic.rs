@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// reads half of it and an old file is never lost to a run that fails. Dropped before that, it leaves nothing
 /// behind.
 ///
-/// It is safe against this process failing, not against power failing: nothing is synced to the disk.
+/// It is safe against this process failing; against power failing only after [`sync`](Self::sync).
 #[derive(Debug)]
 pub struct AtomicFile {
     file: BufWriter<File>,
@@ -65,6 +65,12 @@ impl AtomicFile {
     /// Where the file will be.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes sure that every byte so far is on the disk: a full one is noticed here, not after the file is in its place.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_data()
     }
 
     /// Puts the file in its place.

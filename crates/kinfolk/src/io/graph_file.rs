@@ -11,6 +11,7 @@
 use super::element::{Accept, Scalar};
 use super::npz::Archive;
 use super::{AtomicFile, extension, map_file, npy};
+use crate::knn::once_each;
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
 use std::io::Write;
@@ -127,8 +128,8 @@ fn parse_published(archive: &mut Archive, expected_rows: Option<usize>, place: &
         let rows = ids[chunk(first)].par_chunks_exact_mut(k.max(1));
         let rows = rows.zip(similarities[chunk(first)].par_chunks_exact_mut(k.max(1)));
         first_error(rows.enumerate().with_min_len(ROWS_PER_TASK).map_init(
-            || (vec![0.0; 2 * with_self], vec![(0, 0.0); with_self]),
-            |(values, entries), (i, (ids, similarities))| {
+            || (vec![0.0; 2 * with_self], vec![(0, 0.0); with_self], Vec::new(), Vec::new()),
+            |(values, entries, listed, scratch), (i, (ids, similarities))| {
                 let row = first + i;
                 block.read_row(i, values);
                 for (column, entry) in entries.iter_mut().enumerate() {
@@ -140,6 +141,10 @@ fn parse_published(archive: &mut Archive, expected_rows: Option<usize>, place: &
                     }
                     *entry = (id, distance);
                 }
+                // Before one is dropped, so that the column is that of the file.
+                listed.clear();
+                listed.extend(entries.iter().map(|&(id, _)| id));
+                once_each(listed, row, scratch, &data_place)?;
                 let itself = entries.iter().position(|&(id, _)| id as usize == row);
                 let dropped = itself.unwrap_or_else(|| farthest(entries));
                 let kept = entries.iter().enumerate().filter(|&(column, _)| column != dropped);

@@ -22,6 +22,7 @@ mod parquet;
 pub use atomic::AtomicFile;
 pub use graph_file::{GraphLayout, parse_graph, read_graph, write_graph};
 pub use labels::{LabelFormat, check_label_count, parse_labels, read_labels};
+pub(crate) use npy::write_npy_i64_to;
 pub use npy::{NpyF32Writer, write_npy_f32, write_npy_i64};
 
 use crate::{Embeddings, Error, Result};

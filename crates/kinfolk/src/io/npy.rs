@@ -224,10 +224,14 @@ pub(crate) fn header_bytes(kind: &str, shape: &[usize]) -> Vec<u8> {
 /// Writes labels, one int64 per row, as `.npy`.
 pub fn write_npy_i64(path: &Path, values: &[i64]) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
-    file.write_all(&header_bytes("i8", &[values.len()]))
-        .and_then(|()| file.write_all(bytemuck::cast_slice(values)))
-        .map_err(|e| Error::io(path, e))?;
+    write_npy_i64_to(&mut file, values).map_err(|e| Error::io(path, e))?;
     file.commit()
+}
+
+/// Writes the bytes of such a file.
+pub(crate) fn write_npy_i64_to(file: &mut AtomicFile, values: &[i64]) -> std::io::Result<()> {
+    file.write_all(&header_bytes("i8", &[values.len()]))?;
+    file.write_all(bytemuck::cast_slice(values))
 }
 
 /// Writes a row-major matrix of `dim` columns as float32 `.npy`.

@@ -10,8 +10,8 @@
 //! by Cauchy-Schwarz. <q_i, q_j> is integer arithmetic: every kernel, on every machine, gives the same number.
 //! The bound is what lets the exact search use int8 and still be exact (see `candidates`).
 
+use super::Rows;
 use super::kernel::{PANEL, STEP};
-use crate::Embeddings;
 use rayon::prelude::*;
 
 /// int8 rows padded with zeros to a multiple of [`STEP`] columns.
@@ -28,7 +28,7 @@ pub(super) struct Codes {
 
 impl Codes {
     /// Codes of `rows[order[0]], rows[order[1]], ...`
-    pub fn quantise(rows: &Embeddings, order: &[u32]) -> Self {
+    pub fn quantise(rows: Rows, order: &[u32]) -> Self {
         Self::from_rows(rows.dim(), order.len(), |i| rows.row(order[i] as usize))
     }
 

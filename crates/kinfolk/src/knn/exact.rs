@@ -4,12 +4,13 @@
 //! for why nothing is missed). Blocks meet as in a round-robin tournament, so the pairs of a round share no
 //! block and run in parallel; memory is O(N K).
 
+use super::Rows;
 use super::candidates::{Candidate, Candidates};
 use super::codes::{Codes, Packed};
 use super::dot::dot;
 use super::kernel::{Kernel, Left, PANEL, ROWS};
 use super::scan::{Sides, scan};
-use crate::{Embeddings, KnnGraph, Progress};
+use crate::{KnnGraph, Progress, Result};
 use rayon::prelude::*;
 use std::sync::Mutex;
 
@@ -17,7 +18,7 @@ use std::sync::Mutex;
 const BLOCK: usize = 1024;
 
 /// The exact graph of the `k` nearest.
-pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn Progress) -> KnnGraph {
+pub(super) fn exact(rows: Rows, k: usize, kernel: Kernel, progress: &dyn Progress) -> Result<KnnGraph> {
     let n = rows.len();
     let order: Vec<u32> = (0..n as u32).collect();
     let codes = Codes::quantise(rows, &order);
@@ -40,7 +41,9 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
         round.par_iter().for_each_init(
             || Meeting::new(codes.width),
             |meeting, &(a, b)| {
-                progress.tick();
+                if progress.cancelled() {
+                    return;
+                }
                 let panels = packed.panels(first_panel[b]..first_panel[b + 1]);
                 meeting.left.gather(&codes, segments[a].clone());
                 let (row0, column0) = (segments[a].start, segments[b].start);
@@ -78,6 +81,7 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
                 });
             },
         );
+        progress.check()?;
         progress.advance(1);
     }
 
@@ -89,7 +93,9 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
         .zip(&blocks)
         .enumerate()
         .for_each(|(b, ((ids, similarities), block))| {
-            progress.tick();
+            if progress.cancelled() {
+                return;
+            }
             let mut block = lock(block);
             for (r, (ids, similarities)) in
                 ids.chunks_exact_mut(k).zip(similarities.chunks_exact_mut(k)).enumerate()
@@ -102,7 +108,8 @@ pub(super) fn exact(rows: &Embeddings, k: usize, kernel: Kernel, progress: &dyn 
             }
             progress.advance((ids.len() / k) as u64);
         });
-    KnnGraph { n, k, ids, similarities }
+    progress.check()?;
+    Ok(KnnGraph { n, k, ids, similarities })
 }
 
 /// The proven bound on the error of a score of a row with rest `rest` (see `codes`), plus what rounding adds.

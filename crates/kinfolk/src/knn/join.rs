@@ -16,9 +16,9 @@ use super::exact::bound;
 use super::kernel::Kernel;
 use super::lists::{Lists, group_by_list};
 use super::sweep::{Queries, Sweep};
-use super::{KnnGraph, KnnReport};
+use super::{KnnGraph, KnnReport, Rows};
 use crate::random::{Purpose, Stream};
-use crate::{Embeddings, Progress};
+use crate::{Progress, Result};
 use rayon::prelude::*;
 
 /// Lists that every row looks at.
@@ -36,18 +36,18 @@ const CAUTION: f32 = 0.15;
 
 /// The graph of the `k` nearest, with at least the share `recall` of the true ones, as measured on a sample.
 pub(super) fn join(
-    rows: &Embeddings,
+    rows: Rows,
     k: usize,
     recall: f32,
     seed: u64,
     kernel: Kernel,
     progress: &dyn Progress,
-) -> (KnnGraph, KnnReport) {
+) -> Result<(KnnGraph, KnnReport)> {
     let count = list_count(rows.len());
-    let lists = Lists::train(rows, count, seed, kernel, progress);
-    let index = Index::build(rows, lists, kernel);
+    let lists = Lists::train(rows, count, seed, kernel, progress)?;
+    let index = Index::build(rows, lists, kernel, progress)?;
     let sample = Stream::new(seed, Purpose::Recall, 0, 0).sample(rows.len(), 2 * SAMPLE);
-    let truth = index.exact_neighbours(&sample, k, progress);
+    let truth = index.exact_neighbours(&sample, k, progress)?;
     let (to_choose, to_measure) = truth.split_at(truth.len() / 2);
     let mut reaches = index.reaches(to_choose, k);
     reaches.sort_unstable_by(f32::total_cmp);
@@ -55,7 +55,7 @@ pub(super) fn join(
     let mut aim = recall + CAUTION * (1.0 - recall);
     loop {
         let at = ((aim * reaches.len() as f32).ceil() as usize).clamp(1, reaches.len()) - 1;
-        let graph = index.join(k, reaches[at], progress);
+        let graph = index.join(k, reaches[at], progress)?;
         let measured = measure_recall(&graph, to_measure);
         if measured >= recall || at + 1 == reaches.len() {
             let report = KnnReport {
@@ -65,7 +65,7 @@ pub(super) fn join(
                 lists: Some(count),
                 reach: Some(reaches[at]),
             };
-            return (graph, report);
+            return Ok((graph, report));
         }
         aim += (1.0 - aim) / 2.0;
     }
@@ -97,7 +97,7 @@ fn measure_recall(graph: &KnnGraph, truth: &[Truth]) -> f32 {
 
 /// Rows in the order of their lists, ready to be searched.
 struct Index<'a> {
-    rows: &'a Embeddings,
+    rows: Rows<'a>,
     kernel: Kernel,
     lists: Lists,
     /// Row numbers in list order; `codes` follow it.
@@ -120,9 +120,9 @@ struct FirstLook {
 }
 
 impl<'a> Index<'a> {
-    fn build(rows: &'a Embeddings, lists: Lists, kernel: Kernel) -> Self {
+    fn build(rows: Rows<'a>, lists: Lists, kernel: Kernel, progress: &dyn Progress) -> Result<Self> {
         let unordered = Codes::quantise(rows, &(0..rows.len() as u32).collect::<Vec<_>>());
-        let list_of = lists.nearest(&unordered, kernel);
+        let list_of = lists.nearest(&unordered, kernel, progress)?;
         let members = group_by_list(&list_of, lists.centroids.len());
         let mut segments = Vec::with_capacity(members.len());
         let mut order = Vec::with_capacity(rows.len());
@@ -133,7 +133,7 @@ impl<'a> Index<'a> {
         let codes = unordered.reorder(&order);
         let (packed, first_panel) = Packed::pack(&codes, &segments, |position| order[position]);
         let worst_rest = codes.rest.iter().fold(0.0f32, |m, &r| m.max(r));
-        Index { rows, kernel, lists, order, codes, list_of, packed, first_panel, worst_rest }
+        Ok(Index { rows, kernel, lists, order, codes, list_of, packed, first_panel, worst_rest })
     }
 
     fn queries<'q>(&'q self, positions: &'q [u32]) -> Queries<'q> {
@@ -150,13 +150,15 @@ impl<'a> Index<'a> {
     }
 
     /// The rows at some positions, each with its true neighbours.
-    fn exact_neighbours(&self, positions: &[u32], k: usize, progress: &dyn Progress) -> Vec<Truth> {
+    fn exact_neighbours(&self, positions: &[u32], k: usize, progress: &dyn Progress) -> Result<Vec<Truth>> {
         const QUERIES: usize = 64;
         progress.begin("sample", positions.len() as u64);
         let found = positions.par_chunks(QUERIES).map_init(
             || Sweep::new(self.kernel, self.codes.width),
             |sweep, positions| {
-                progress.tick();
+                if progress.cancelled() {
+                    return Vec::new();
+                }
                 let found = self.search_all(sweep, positions, k, 1.0);
                 progress.advance(positions.len() as u64);
                 let truth = |(&position, neighbours)| Truth {
@@ -167,7 +169,9 @@ impl<'a> Index<'a> {
                 positions.iter().zip(found).map(truth).collect::<Vec<_>>()
             },
         );
-        found.flatten().collect()
+        let found = found.flatten().collect();
+        progress.check()?;
+        Ok(found)
     }
 
     /// The neighbours of the rows at some positions among all rows.
@@ -231,7 +235,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    fn join(&self, k: usize, reach: f32, progress: &dyn Progress) -> KnnGraph {
+    fn join(&self, k: usize, reach: f32, progress: &dyn Progress) -> Result<KnnGraph> {
         let n = self.order.len();
         let mut graph = KnnGraph { n, k, ids: vec![0; n * k], similarities: vec![0.0; n * k] };
         progress.begin("neighbours", n as u64);
@@ -242,13 +246,16 @@ impl<'a> Index<'a> {
                 .map_init(
                     || Sweep::new(self.kernel, self.codes.width),
                     |sweep, task| {
-                        progress.tick();
+                        if progress.cancelled() {
+                            return Vec::new();
+                        }
                         let found = self.join_task(sweep, task, k, reach);
                         progress.advance(task.len() as u64);
                         found
                     },
                 )
                 .collect();
+            progress.check()?;
             let found = found.iter().flat_map(|task| task.chunks_exact(k));
             for (&position, found) in tasks.iter().zip(found) {
                 let at = self.order[position as usize] as usize * k;
@@ -258,7 +265,7 @@ impl<'a> Index<'a> {
                 }
             }
         }
-        graph
+        Ok(graph)
     }
 
     /// The neighbours of the rows at `positions`, `k` for each.

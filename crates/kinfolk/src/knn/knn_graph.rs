@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 use rayon::prelude::*;
+use std::collections::HashSet;
 
 /// For each vertex its K nearest others by cosine, itself excluded, by descending similarity, ties by
 /// smaller id.
@@ -15,7 +16,7 @@ pub struct KnnGraph {
 
 impl KnnGraph {
     /// A graph from row-major N x K neighbours and similarities, whatever made them. Rows that are not in order
-    /// are sorted. `place` names the graph in errors.
+    /// are sorted; one that lists a neighbour twice is refused. `place` names the graph in errors.
     pub fn from_parts(
         n: usize,
         k: usize,
@@ -40,7 +41,10 @@ impl KnnGraph {
             .zip(similarities.par_chunks_mut(row))
             .enumerate()
             .with_min_len(64)
-            .find_map_first(|(i, (ids, similarities))| check_row(n, i, ids, similarities, place).err());
+            .map_init(Vec::new, |scratch, (i, (ids, similarities))| {
+                check_row(n, i, ids, similarities, scratch, place)
+            })
+            .find_map_first(Result::err);
         match bad {
             Some(error) => Err(error),
             None => Ok(Self { n, k, ids, similarities }),
@@ -89,8 +93,34 @@ impl KnnGraph {
     }
 }
 
+/// Refuses a row of ids in which one stands twice: whatever walks over edges would count that edge twice.
+pub(crate) fn once_each(ids: &[u32], row: usize, scratch: &mut Vec<u32>, place: &str) -> Result<()> {
+    let Some(column) = first_repeat(ids, scratch) else { return Ok(()) };
+    let (place, expected) = (place.to_owned(), "each neighbour once".to_owned());
+    Err(Error::Value { place, row, column, expected, found: format!("{} again", ids[column]) })
+}
+
+/// The first place of an id that stands further left as well, in O(K log K).
+fn first_repeat(ids: &[u32], scratch: &mut Vec<u32>) -> Option<usize> {
+    scratch.clear();
+    scratch.extend_from_slice(ids);
+    scratch.sort_unstable();
+    if scratch.is_sorted_by(|a, b| a < b) {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    ids.iter().position(|&id| !seen.insert(id))
+}
+
 /// Validates the neighbours of vertex `i` and puts them in order.
-fn check_row(n: usize, i: usize, ids: &mut [u32], similarities: &mut [f32], place: &str) -> Result<()> {
+fn check_row(
+    n: usize,
+    i: usize,
+    ids: &mut [u32],
+    similarities: &mut [f32],
+    scratch: &mut Vec<u32>,
+    place: &str,
+) -> Result<()> {
     for (column, (&id, &similarity)) in ids.iter().zip(&*similarities).enumerate() {
         let value = |expected: String, found: String| {
             Err(Error::Value { place: place.to_owned(), row: i, column, expected, found })
@@ -105,6 +135,7 @@ fn check_row(n: usize, i: usize, ids: &mut [u32], similarities: &mut [f32], plac
             return value("a finite similarity".to_owned(), similarity.to_string());
         }
     }
+    once_each(ids, i, scratch, place)?;
     // Turns -0 into 0: they are equal similarities, but not to `total_cmp`.
     similarities.iter_mut().for_each(|s| *s += 0.0);
     let in_order = |a: (f32, u32), b: (f32, u32)| a.0 > b.0 || (a.0 == b.0 && a.1 <= b.1);
@@ -121,6 +152,7 @@ fn check_row(n: usize, i: usize, ids: &mut [u32], similarities: &mut [f32], plac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn rows_are_put_in_order() {
@@ -165,5 +197,30 @@ mod tests {
             message(2, &[1, 0], &[f32::NAN, 0.5]),
             "g: row 0, column 0: expected a finite similarity, found NaN"
         );
+    }
+
+    #[test]
+    fn a_neighbour_listed_twice_is_refused() {
+        let message = |ids: &[u32]| {
+            let (n, k) = (4, 3);
+            let similarities = [0.9, 0.5, 0.1].repeat(n);
+            KnnGraph::from_parts(n, k, ids.to_vec(), similarities, "g").unwrap_err().to_string()
+        };
+        assert_eq!(
+            message(&[1, 2, 3, 0, 2, 0, 0, 1, 3, 0, 1, 1]),
+            "g: row 1, column 2: expected each neighbour once, found 0 again"
+        );
+        assert_eq!(
+            message(&[1, 2, 3, 0, 2, 3, 1, 1, 1, 0, 1, 2]),
+            "g: row 2, column 1: expected each neighbour once, found 1 again"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn repeats_are_found_as_by_looking_at_all_pairs(ids in prop::collection::vec(0u32..30, 0..12)) {
+            let expected = (0..ids.len()).find(|&column| ids[..column].contains(&ids[column]));
+            prop_assert_eq!(first_repeat(&ids, &mut vec![7; 3]), expected);
+        }
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Centroids are scored as int8 like everything else; only their order matters here.
 
+use super::Rows;
 use super::candidates::Candidates;
 use super::codes::{Codes, Packed};
 use super::kernel::Kernel;
 use super::sweep::{Queries, Sweep};
 use crate::random::{Purpose, Stream};
-use crate::{Embeddings, Progress};
+use crate::{Progress, Result};
 use rayon::prelude::*;
 
 const ITERATIONS: usize = 5;
@@ -24,12 +25,12 @@ pub(super) struct Lists {
 impl Lists {
     /// Finds `count` centroids of a sample of the rows.
     pub fn train(
-        rows: &Embeddings,
+        rows: Rows,
         count: usize,
         seed: u64,
         kernel: Kernel,
         progress: &dyn Progress,
-    ) -> Self {
+    ) -> Result<Self> {
         let dim = rows.dim();
         let sample = Stream::new(seed, Purpose::Lists, 0, 0).sample(rows.len(), count * SAMPLE_PER_LIST);
         let codes = Codes::quantise(rows, &sample);
@@ -38,8 +39,9 @@ impl Lists {
             sample[..count].iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
         progress.begin("lists", ITERATIONS as u64);
         for _ in 0..ITERATIONS {
+            progress.check()?;
             let lists = Lists::from_centroids(&centroids, dim);
-            let nearest = lists.nearest(&codes, kernel);
+            let nearest = lists.nearest(&codes, kernel, progress)?;
             let members = group_by_list(&nearest, count);
             centroids.par_chunks_mut(dim).zip(&members).for_each(|(centroid, members)| {
                 // A list that lost all its rows keeps its place.
@@ -56,7 +58,7 @@ impl Lists {
             });
             progress.advance(1);
         }
-        Lists::from_centroids(&centroids, dim)
+        Ok(Lists::from_centroids(&centroids, dim))
     }
 
     fn from_centroids(centroids: &[f32], dim: usize) -> Self {
@@ -67,11 +69,14 @@ impl Lists {
     }
 
     /// The nearest list of every row.
-    pub fn nearest(&self, codes: &Codes, kernel: Kernel) -> Vec<u32> {
+    pub fn nearest(&self, codes: &Codes, kernel: Kernel, progress: &dyn Progress) -> Result<Vec<u32>> {
         let mut nearest = vec![0; codes.len()];
         nearest.par_chunks_mut(TASK).enumerate().for_each_init(
             || Sweep::new(kernel, codes.width),
             |sweep, (task, nearest)| {
+                if progress.cancelled() {
+                    return;
+                }
                 let first = (task * TASK) as u32;
                 let places: Vec<u32> = (first..first + nearest.len() as u32).collect();
                 let mut best = Candidates::new(1, vec![0.0; nearest.len()]);
@@ -88,7 +93,8 @@ impl Lists {
                 }
             },
         );
-        nearest
+        progress.check()?;
+        Ok(nearest)
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `candidates` | the best of each row so far, and the threshold |
 //! | `exact` | all pairs, each once: N^2 D / 2 integer products |
 //! | `lists`, `join` | IVF join: about N^1.5 D products at a recall that is measured |
+//! | `copies` | rows that occur often are searched for once |
 //! | `sweep` | some rows against some others, for the join |
 //! | `cohort` | the cosines of all rows with a few, roughly |
 //! | `dot` | the similarity that is reported, the same bits from either end |
@@ -15,6 +16,7 @@
 mod candidates;
 mod codes;
 mod cohort;
+mod copies;
 mod dot;
 mod exact;
 mod join;
@@ -27,14 +29,45 @@ mod sweep;
 mod tests;
 
 use crate::{Embeddings, Error, Progress, Result};
+use copies::Copies;
 
 pub(crate) use cohort::Cohort;
 pub(crate) use dot::dot;
 pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
+pub(crate) use knn_graph::once_each;
 
 /// Well within 2^31 / 127^2, beyond which products would not fit.
 const MOST_COLUMNS: usize = 65_536;
+
+/// Copies of a row that the search itself copes with, whatever K is.
+const FEW_COPIES: usize = 64;
+
+/// The rows that are searched: all, or some, which are then numbered anew.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    embeddings: &'a Embeddings,
+    some: Option<&'a [u32]>,
+}
+
+impl<'a> Rows<'a> {
+    fn all(embeddings: &'a Embeddings) -> Self {
+        Self { embeddings, some: None }
+    }
+
+    fn len(self) -> usize {
+        self.some.map_or_else(|| self.embeddings.len(), <[u32]>::len)
+    }
+
+    fn dim(self) -> usize {
+        self.embeddings.dim()
+    }
+
+    #[inline]
+    fn row(self, i: usize) -> &'a [f32] {
+        self.embeddings.row(self.some.map_or(i, |some| some[i] as usize))
+    }
+}
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,7 +96,8 @@ pub struct KnnParams {
     pub search: Search,
     /// Seed of the samples that the approximate search takes.
     pub seed: u64,
-    /// The instructions to use; one of [`Kernel::available`].
+    /// The instructions to use; one of `Kernel::available`. Only measurements choose it.
+    #[doc(hidden)]
     pub kernel: Kernel,
 }
 
@@ -108,6 +142,7 @@ pub fn knn_graph(
         let expected = "at most 65536 columns, whose int8 products fit 32 bits";
         return Err(Error::Parameter { field: "features", expected, found: rows.dim().to_string() });
     }
+    progress.check()?;
     let k = params.k.min(n.saturating_sub(1));
     let kernel = params.kernel;
     if !Kernel::available().contains(&kernel) {
@@ -119,13 +154,44 @@ pub fn knn_graph(
         Search::Auto | Search::Exact => 1.0,
         Search::Recall(recall) => recall,
     };
-    if recall < 1.0 && k > 0 {
-        return Ok(join::join(rows, k, recall, params.seed, kernel, progress));
+    let plan = Plan { recall, seed: params.seed, kernel };
+    search(rows, k, k.max(FEW_COPIES), &plan, progress)
+}
+
+/// What a search is to do, all checked.
+struct Plan {
+    recall: f32,
+    seed: u64,
+    kernel: Kernel,
+}
+
+/// Searches among the different rows only where one has more than `most` copies.
+fn search(
+    embeddings: &Embeddings,
+    k: usize,
+    most: usize,
+    plan: &Plan,
+    progress: &dyn Progress,
+) -> Result<(KnnGraph, KnnReport)> {
+    let all = Rows::all(embeddings);
+    let copies = if k == 0 { None } else { Copies::of(embeddings, most, progress)? };
+    let Some(copies) = copies else { return plan.search(all, k, progress) };
+    let different = Rows { some: Some(&copies.firsts), ..all };
+    let (graph, report) = plan.search(different, k.min(different.len() - 1), progress)?;
+    Ok((copies.fill(&graph, embeddings, k, progress)?, report))
+}
+
+impl Plan {
+    fn search(&self, rows: Rows, k: usize, progress: &dyn Progress) -> Result<(KnnGraph, KnnReport)> {
+        let (n, kernel) = (rows.len(), self.kernel);
+        if self.recall < 1.0 && k > 0 {
+            return join::join(rows, k, self.recall, self.seed, kernel, progress);
+        }
+        let report = KnnReport { exact: true, kernel: kernel.name(), recall: None, lists: None, reach: None };
+        let graph = match k {
+            0 => KnnGraph { n, k, ids: Vec::new(), similarities: Vec::new() },
+            _ => exact::exact(rows, k, kernel, progress)?,
+        };
+        Ok((graph, report))
     }
-    let report = KnnReport { exact: true, kernel: kernel.name(), recall: None, lists: None, reach: None };
-    let graph = match k {
-        0 => KnnGraph { n, k, ids: Vec::new(), similarities: Vec::new() },
-        _ => exact::exact(rows, k, kernel, progress),
-    };
-    Ok((graph, report))
 }

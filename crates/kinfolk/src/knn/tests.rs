@@ -67,13 +67,13 @@ proptest! {
         let k = k.min(rows.len() - 1);
         let expected = brute_force(&rows, k);
         for kernel in Kernel::available() {
-            prop_assert_eq!(&exact(&rows, k, kernel, &()), &expected);
+            prop_assert_eq!(&exact(Rows::all(&rows), k, kernel, &()).unwrap(), &expected);
         }
     }
 
     #[test]
     fn codes_are_within_their_bound(rows in small_sets()) {
-        let codes = Codes::quantise(&rows, &(0..rows.len() as u32).collect::<Vec<_>>());
+        let codes = Codes::quantise(Rows::all(&rows), &(0..rows.len() as u32).collect::<Vec<_>>());
         for i in 0..rows.len() {
             for j in 0..rows.len() {
                 let product: i32 = codes.row(i).iter().zip(codes.row(j)).map(|(&a, &b)| a as i32 * b as i32).sum();
@@ -89,7 +89,7 @@ proptest! {
         dim in 1usize..200, left_rows in 1usize..70, right_rows in 1usize..70, seed in any::<u64>(),
     ) {
         let rows = clustered(left_rows.max(right_rows), 1, dim, 0.0, seed);
-        let codes = Codes::quantise(&rows, &(0..rows.len() as u32).collect::<Vec<_>>());
+        let codes = Codes::quantise(Rows::all(&rows), &(0..rows.len() as u32).collect::<Vec<_>>());
         let mut left = Left::new(codes.width);
         left.gather(&codes, 0..left_rows);
         let (right, _) = Packed::pack(&codes, std::slice::from_ref(&(0..right_rows)), |i| i as u32);
@@ -164,7 +164,7 @@ fn every_pair_of_blocks_meets_once() {
 #[test]
 fn several_blocks_are_brute_force() {
     let rows = clustered(40, 60, 24, 0.8, 1);
-    assert_eq!(exact(&rows, 30, Kernel::default(), &()), brute_force(&rows, 30));
+    assert_eq!(exact(Rows::all(&rows), 30, Kernel::default(), &()).unwrap(), brute_force(&rows, 30));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn join_reaches_the_recall_it_reports() {
     let rows = clustered(100, 40, 32, 0.7, 2);
     let truth = brute_force(&rows, 20);
     for recall in [0.6, 0.9, 0.98] {
-        let (graph, report) = join(&rows, 20, recall, 0, Kernel::default(), &());
+        let (graph, report) = join(Rows::all(&rows), 20, recall, 0, Kernel::default(), &()).unwrap();
         let found = (0..rows.len()).map(|i| {
             let (true_ids, _) = truth.neighbours(i);
             graph.neighbours(i).0.iter().filter(|id| true_ids.contains(id)).count()
@@ -204,8 +204,10 @@ fn threads_do_not_change_the_graph() {
 #[test]
 fn kernels_find_the_same_approximate_graph() {
     let rows = clustered(50, 30, 40, 0.9, 4);
-    let graphs: Vec<_> =
-        Kernel::available().into_iter().map(|kernel| join(&rows, 10, 0.9, 0, kernel, &()).0).collect();
+    let graphs: Vec<_> = Kernel::available()
+        .into_iter()
+        .map(|kernel| join(Rows::all(&rows), 10, 0.9, 0, kernel, &()).unwrap().0)
+        .collect();
     assert!(graphs.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
@@ -241,6 +243,94 @@ fn equal_rows_are_listed_by_id() {
     }
 }
 
+fn plan(recall: f32) -> Plan {
+    Plan { recall, seed: 0, kernel: Kernel::default() }
+}
+
+/// Rows of which some are copies, in any order, and K.
+fn sets_with_copies() -> impl Strategy<Value = (Embeddings, usize)> {
+    (small_sets(), prop::collection::vec(0usize..1000, 1..120), 1usize..40).prop_map(|(rows, drawn, k)| {
+        // Few of the first rows, so that these have many copies.
+        let drawn =
+            drawn.iter().map(|&at| if at % 2 == 0 { at % rows.len() } else { at % rows.len().min(3) });
+        let data: Vec<f32> = drawn.flat_map(|at| rows.row(at)).copied().collect();
+        let rows = rows_of(data, rows.dim());
+        let k = k.min(rows.len() - 1);
+        (rows, k)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn setting_copies_aside_changes_nothing((rows, k) in sets_with_copies(), most in 0usize..4) {
+        prop_assume!(k > 0);
+        let expected = brute_force(&rows, k);
+        let (graph, report) = search(&rows, k, most, &plan(1.0), &()).unwrap();
+        prop_assert_eq!(&graph, &expected);
+        prop_assert!(report.exact);
+        // A join may miss rows, but no copy, and what it lists is true.
+        let (graph, _) = search(&rows, k, most, &plan(0.9), &()).unwrap();
+        for i in 0..rows.len() {
+            let (ids, similarities) = graph.neighbours(i);
+            for (&j, &similarity) in ids.iter().zip(similarities) {
+                prop_assert_eq!(similarity, dot(rows.row(i), rows.row(j as usize)));
+            }
+            let listed: std::collections::HashSet<u32> = ids.iter().copied().collect();
+            prop_assert!(listed.len() == k && !listed.contains(&(i as u32)));
+            let copy = |j: usize| j != i && rows.row(j) == rows.row(i);
+            let of_itself = dot(rows.row(i), rows.row(i));
+            prop_assert!(of_itself <= similarities[k - 1] || (0..rows.len()).filter(|&j| copy(j)).all(|j| listed.contains(&(j as u32))));
+        }
+    }
+
+    #[test]
+    fn copies_are_those_of_comparing_all_pairs((rows, _) in sets_with_copies()) {
+        let n = rows.len();
+        let equal = |i: usize| -> Vec<u32> {
+            (0..n).filter(|&j| rows.row(i) == rows.row(j)).map(|j| j as u32).collect()
+        };
+        let copies = Copies::of(&rows, 0, &()).unwrap().unwrap();
+        prop_assert!(copies.firsts.is_sorted_by(|a, b| a < b));
+        for i in 0..n {
+            prop_assert_eq!(copies.of_row(i), equal(i));
+        }
+        let most = (0..n).map(|i| equal(i).len()).max().unwrap();
+        prop_assert!(Copies::of(&rows, most, &()).unwrap().is_none());
+        prop_assert!(Copies::of(&rows, most - 1, &()).unwrap().is_some());
+    }
+}
+
+#[test]
+fn zeros_of_either_sign_are_copies() {
+    let rows = rows_of(vec![1.0, 0.0, 1.0, -0.0, 0.0, 1.0], 2);
+    assert_eq!(Copies::of(&rows, 1, &()).unwrap().unwrap().firsts, [0, 2]);
+}
+
+/// Copies used to be compared in float, each with each: hundreds of times the work.
+#[test]
+fn copies_cost_no_more_than_different_rows() {
+    let different = clustered(15_000, 1, 64, 0.0, 8);
+    let mut data = different.as_slice().to_vec();
+    let (one, rest) = data.split_at_mut(64);
+    // All but each tenth row.
+    rest.chunks_exact_mut(64)
+        .enumerate()
+        .filter(|(i, _)| i % 10 > 0)
+        .for_each(|(_, row)| row.copy_from_slice(one));
+    let copied = rows_of(data, 64);
+    for search in [Search::Exact, Search::Recall(0.9)] {
+        let seconds = |rows: &Embeddings| {
+            let start = std::time::Instant::now();
+            knn_graph(rows, &KnnParams { k: 20, search, ..Default::default() }, &()).unwrap();
+            start.elapsed().as_secs_f64()
+        };
+        let [of_different, of_copied] = [&different, &copied].map(seconds);
+        assert!(of_copied < 5.0 * of_different + 0.5, "{search:?}: {of_copied} s, {of_different} s");
+    }
+}
+
 #[test]
 fn negative_similarities_are_neighbours_too() {
     let rows = rows_of(vec![1.0, 0.0, -0.5, 0.8, -0.5, -0.8], 2);
@@ -266,7 +356,6 @@ fn impossible_parameters_are_refused() {
     assert!(message.starts_with("features: expected at most 65536 columns"), "{message}");
     let search = Search::Recall(1.5);
     assert!(
-        refused(KnnParams { search, ..Default::default() })
-            .starts_with("recall: expected a number above 0")
+        refused(KnnParams { search, ..Default::default() }).starts_with("recall: expected a number above 0")
     );
 }

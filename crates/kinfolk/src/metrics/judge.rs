@@ -32,9 +32,14 @@ impl Judge {
     }
 
     /// The mean of pairwise and BCubed F; the clusters and identities that rows are compared with are those of all rows.
+    /// A row whose label is negative, which is noise, is a cluster of its own.
+    ///
+    /// # Panics
+    /// When there is not one label for each row.
     pub fn score(&self, predicted: &[i64]) -> f64 {
+        assert_eq!(predicted.len(), self.identities.len(), "one label for each row");
+        let (predicted, clusters) = numbered(predicted);
         // Rows sorted by cluster: a cluster's rows of each identity are then counted one cluster at a time.
-        let clusters = predicted.iter().max().map_or(0, |&last| last as usize + 1);
         let mut starts = vec![0u32; clusters + 1];
         predicted.iter().for_each(|&p| starts[p as usize + 1] += 1);
         for p in 0..clusters {
@@ -72,6 +77,27 @@ impl Judge {
     }
 }
 
+/// Clusters numbered from 0 in the order of their labels, then a number for each row of noise; and how many there are at most.
+fn numbered(labels: &[i64]) -> (Vec<u32>, usize) {
+    let most = labels.iter().max().map_or(0, |&last| if last < 0 { 0 } else { last as u64 + 1 });
+    let (mut numbers, mut clusters): (Vec<u32>, u32) =
+        if most <= (4 * labels.len() as u64 + 1024).min(1 << 31) {
+            (labels.iter().map(|&label| label as u32).collect(), most as u32)
+        } else {
+            // A table of so many would be mostly empty.
+            let mut known: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
+            known.sort_unstable();
+            known.dedup();
+            let rank = |label: &i64| known.binary_search(label).unwrap_or_default() as u32;
+            (labels.iter().map(rank).collect(), known.len() as u32)
+        };
+    for (number, _) in numbers.iter_mut().zip(labels).filter(|(_, label)| **label < 0) {
+        *number = clusters;
+        clusters += 1;
+    }
+    (numbers, clusters as usize)
+}
+
 fn harmonic(precision: f64, recall: f64) -> f64 {
     if precision + recall == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) }
 }
@@ -88,6 +114,25 @@ mod tests {
         let scores = crate::metrics::evaluate(&truth, &predicted).unwrap();
         let expected = (scores.pairwise.f + scores.bcubed.f) / 2.0;
         assert!((Judge::new(&truth, rows).score(&predicted) - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn noise_is_a_cluster_for_each_row() {
+        let truth = [0, 0, 0, 1, 1, 2];
+        let rows: Vec<u32> = (0..6).collect();
+        let judge = Judge::new(&truth, rows);
+        // Whatever the negative label is, and whichever rows share it.
+        for noise in [[-1, -1, -1], [-1, -7, i64::MIN]] {
+            let [a, b, c] = noise;
+            assert_eq!(judge.score(&[0, 0, a, 1, b, c]), judge.score(&[0, 0, 2, 1, 3, 4]));
+        }
+        assert_eq!(judge.score(&[-1; 6]), judge.score(&[0, 1, 2, 3, 4, 5]));
+    }
+
+    #[test]
+    fn labels_may_be_any_large_numbers() {
+        let judge = Judge::new(&[0, 0, 1, 1], vec![0, 1, 2, 3]);
+        assert_eq!(judge.score(&[i64::MAX, i64::MAX, 7, -3]), judge.score(&[1, 1, 0, 2]));
     }
 
     #[test]

@@ -38,7 +38,7 @@ proptest! {
         let spread = |label: i64| if far { label * (i64::MAX / 8) } else { label };
         let (truth, predicted): (Vec<_>, Vec<_>) = rows.iter().map(|&(t, p)| (spread(t), spread(p))).unzip();
         let scores = evaluate(&truth, &predicted).unwrap();
-        let pairs = [scores.pairs_both, scores.pairs_true, scores.pairs_predicted];
+        let pairs = [scores.pairs.both, scores.pairs.truth, scores.pairs.predicted];
         prop_assert_eq!(pairs, slow_pairs(&truth, &predicted));
         prop_assert!((scores.bcubed.precision - slow_bcubed(&truth, &predicted)).abs() < 1e-12);
         prop_assert!((scores.bcubed.recall - slow_bcubed(&predicted, &truth)).abs() < 1e-12);
@@ -55,6 +55,12 @@ fn one_row_is_perfect() {
     let perfect = Fscore { precision: 1.0, recall: 1.0, f: 1.0 };
     assert_eq!((scores.pairwise, scores.bcubed, scores.nmi), (perfect, perfect, 1.0));
     assert_eq!((scores.rows, scores.clusters, scores.singletons, scores.largest), (1, 1, 1, 1));
+}
+
+#[test]
+fn noise_is_a_label_like_any_other() {
+    let truth = [0, 0, 1, 1, 2];
+    assert_eq!(evaluate(&truth, &[0, -1, -1, 1, -5]).unwrap(), evaluate(&truth, &[0, 2, 2, 1, 3]).unwrap());
 }
 
 #[test]
@@ -99,7 +105,7 @@ fn the_ends_of_the_range_are_labels_too() {
 fn pairs_of_millions_of_rows_are_exact() {
     let rows = 5_200_000;
     let scores = evaluate(&vec![1; rows], &vec![2; rows]).unwrap();
-    assert_eq!(scores.pairs_both, 13_519_997_400_000);
+    assert_eq!(scores.pairs.both, 13_519_997_400_000);
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //!
 //! Cost: O(N) for each round and O(1) for each edge within components that are too large; rounds end with the last of these.
 
-use super::Forest;
+use super::DisjointSets;
 use crate::{Error, Progress, Result};
 
 /// How large a component may be, and how it is parted if it is larger.
@@ -72,8 +72,9 @@ pub fn limited_components(
     let mut is_open = vec![true; n];
     let mut sizes = vec![0usize; n];
     for _ in 0..=limit.rounds {
+        progress.check()?;
         edges.retain(|&(i, _, weight)| is_open[i as usize] && f64::from(weight) >= least);
-        let mut forest = Forest::new(n);
+        let mut forest = DisjointSets::new(n);
         edges.iter().for_each(|&(i, j, _)| {
             forest.join(i, j);
         });

@@ -8,7 +8,7 @@
 //!
 //! `map_equation` needs no links and no tau: it partitions a weighted graph as it is, by where a random walk stays.
 
-mod forest;
+mod disjoint_sets;
 mod limited;
 mod map_equation;
 mod natural_tau;
@@ -17,12 +17,12 @@ mod spanning;
 mod steady;
 mod tree;
 
-pub use forest::Forest;
+pub use disjoint_sets::DisjointSets;
 pub use limited::{SizeLimit, limited_components};
 pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};
 pub use natural_tau::natural_tau;
 pub use number::number_by_size;
-pub use spanning::{Evidence, Tie};
+pub use spanning::{Edge, EdgeEvidence};
 pub(crate) use steady::join_steady;
 
 #[cfg(test)]

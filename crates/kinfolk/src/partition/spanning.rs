@@ -1,17 +1,17 @@
-//! What holds each cluster together: the tree of its most probable ties.
+//! What holds each cluster together: the tree of its most probable edges.
 //!
 //! Of all trees through a cluster the maximum spanning tree is the one whose path between any two rows has the strongest
-//! weakest tie; so it is what to show when somebody asks why two rows are together, and where to cut first. The root is the
+//! weakest edge; so it is what to show when somebody asks why two rows are together, and where to cut first. The root is the
 //! row with the most probability around it.
 //!
-//! Cost: O(E log E) for the E ties inside clusters, each cluster on one thread; 28 bytes for each row.
+//! Cost: O(E log E) for the E edges inside clusters, each cluster on one thread; 28 bytes for each row.
 
-use crate::{KnnGraph, Links, Result};
+use crate::{KnnGraph, Links};
 use rayon::prelude::*;
 
-/// One tie between two rows, and what speaks for it.
+/// One edge between two rows, and what speaks for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tie {
+pub struct Edge {
     /// The row at its other end.
     pub row: u32,
     /// Cosine of the two.
@@ -27,19 +27,19 @@ pub struct Tie {
 
 /// Why rows are where they are.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Evidence {
-    /// Ties are only what is more probable than this.
-    pub least: f32,
-    /// For each row its tie towards the root of its cluster's tree; `None` for the root.
-    pub inside: Vec<Option<Tie>>,
-    /// For each row its most probable tie to another cluster, if any was considered.
-    pub outside: Vec<Option<Tie>>,
+pub struct EdgeEvidence {
+    /// Edges are only what is more probable than this.
+    pub min_probability: f32,
+    /// For each row its edge towards the root of its cluster's tree; `None` for the root.
+    pub inside: Vec<Option<Edge>>,
+    /// For each row its most probable edge to another cluster, if any was considered.
+    pub outside: Vec<Option<Edge>>,
 }
 
-impl Evidence {
-    /// The trees of the ties that are more probable than `least`; `probabilities` are those of the graph's edges.
-    pub(crate) fn of(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], least: f32) -> Self {
-        let parents = spanning_forest(graph, probabilities, labels, least);
+impl EdgeEvidence {
+    /// The trees of the edges that are more probable than `minimum`; `probabilities` are those of the graph's edges.
+    pub(crate) fn of(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], minimum: f32) -> Self {
+        let parents = spanning_forest(graph, probabilities, labels, minimum);
         let k = graph.k();
         let outside = |i: usize| {
             let ids = graph.neighbours(i).0;
@@ -53,37 +53,35 @@ impl Evidence {
             best.map(|(j, _)| j)
         };
         // Each thread marks the neighbours of a row, to count those it shares.
-        let ties = |marks: &mut Vec<bool>, (v, &parent): (usize, &u32)| {
+        let edges = |marks: &mut Vec<bool>, (v, &parent): (usize, &u32)| {
             let ids = graph.neighbours(v).0;
             ids.iter().for_each(|&id| marks[id as usize] = true);
-            let tie = |other: u32| tie(graph, probabilities, marks, v as u32, other);
-            let found = ((parent != Links::NONE).then(|| tie(parent)), outside(v).map(tie));
+            let edge = |other: u32| edge(graph, probabilities, marks, v as u32, other);
+            let found = ((parent != Links::NONE).then(|| edge(parent)), outside(v).map(edge));
             ids.iter().for_each(|&id| marks[id as usize] = false);
             found
         };
-        let ties = parents.par_iter().enumerate().map_init(|| vec![false; graph.len()], ties);
-        let (inside, outside) = ties.unzip();
-        Evidence { least, inside, outside }
+        let edges = parents.par_iter().enumerate().map_init(|| vec![false; graph.len()], edges);
+        let (inside, outside) = edges.unzip();
+        EdgeEvidence { min_probability: minimum, inside, outside }
     }
 
-    /// The trees as links; the confidence of a row is the probability of its most probable tie inside.
-    pub(crate) fn links(&self) -> Result<Links> {
+    /// How sure each row is of its cluster: the probability of its most probable edge inside, 0 for a row alone.
+    pub fn confidence(&self) -> Vec<f32> {
         let mut confidence = vec![0.0f32; self.inside.len()];
-        for (v, tie) in self.inside.iter().enumerate() {
-            if let Some(tie) = tie {
-                for end in [v, tie.row as usize] {
-                    confidence[end] = confidence[end].max(tie.probability);
+        for (v, edge) in self.inside.iter().enumerate() {
+            if let Some(edge) = edge {
+                for end in [v, edge.row as usize] {
+                    confidence[end] = confidence[end].max(edge.probability);
                 }
             }
         }
-        let parents = self.inside.iter().map(|tie| tie.map_or(Links::NONE, |tie| tie.row)).collect();
-        let similarities = self.inside.iter().map(|tie| tie.map_or(0.0, |tie| tie.similarity)).collect();
-        Links::from_parts(confidence, 1, parents, similarities)
+        confidence
     }
 }
 
-/// Everything about the tie of two rows, at least one of which lists the other; the neighbours of `v` are marked.
-fn tie(graph: &KnnGraph, probabilities: &[f32], marks: &[bool], v: u32, other: u32) -> Tie {
+/// Everything about the edge of two rows, at least one of which lists the other; the neighbours of `v` are marked.
+fn edge(graph: &KnnGraph, probabilities: &[f32], marks: &[bool], v: u32, other: u32) -> Edge {
     let slot = |of: u32, sought: u32| graph.neighbours(of as usize).0.iter().position(|&id| id == sought);
     let at = [slot(v, other).map(|slot| (v, slot)), slot(other, v).map(|slot| (other, slot))];
     let listed = || at.iter().flatten().map(|&(of, slot)| (of as usize, slot));
@@ -92,11 +90,11 @@ fn tie(graph: &KnnGraph, probabilities: &[f32], marks: &[bool], v: u32, other: u
     let probability = listed().map(|(of, slot)| probabilities[of * graph.k() + slot]).fold(0.0, f32::max);
     let ranks = at.map(|listed| listed.map_or(0, |(_, slot)| slot as u32 + 1));
     let shared = graph.neighbours(other as usize).0.iter().filter(|&&id| marks[id as usize]).count() as u32;
-    Tie { row: other, similarity, probability, ranks, shared }
+    Edge { row: other, similarity, probability, ranks, shared }
 }
 
 /// The parent of every row in the maximum spanning tree of its cluster.
-fn spanning_forest(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], least: f32) -> Vec<u32> {
+fn spanning_forest(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], minimum: f32) -> Vec<u32> {
     let n = labels.len();
     let clusters = members(labels);
     // The place of each row in its cluster.
@@ -115,7 +113,7 @@ fn spanning_forest(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], leas
             for (&i, a) in rows.iter().zip(0..) {
                 let ids = graph.neighbours(i as usize).0;
                 for (&j, &p) in ids.iter().zip(&probabilities[i as usize * k..]) {
-                    if p > least && labels[j as usize] == labels[i as usize] {
+                    if p > minimum && labels[j as usize] == labels[i as usize] {
                         let b = place[j as usize];
                         edges.push((p, a.min(b), a.max(b)));
                         strength[a as usize] += f64::from(p);
@@ -146,7 +144,7 @@ fn tree(rows: &[u32], edges: &[(f32, u32, u32)], strength: &[f64]) -> Vec<u32> {
     };
     // Of positive numbers the bits are in the order of the numbers; integers are sorted fastest.
     let key = |(&(weight, ..), at): (&(f32, u32, u32), u64)| u64::from(!weight.to_bits()) << 32 | at;
-    assert!(u32::try_from(edges.len()).is_ok(), "a cluster of more ties than a key can count");
+    assert!(u32::try_from(edges.len()).is_ok(), "a cluster of more edges than a key can count");
     let mut keys: Vec<u64> = edges.iter().zip(0..).map(key).collect();
     keys.sort_unstable();
     let mut beside: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
@@ -230,12 +228,12 @@ mod tests {
         })
     }
 
-    /// The strongest weakest tie of any path between two rows of a cluster, by trying all thresholds.
+    /// The strongest weakest edge of any path between two rows of a cluster, by trying all thresholds.
     fn bottleneck(
         graph: &KnnGraph,
         probabilities: &[f32],
         labels: &[i64],
-        least: f32,
+        minimum: f32,
         [a, b]: [usize; 2],
     ) -> Option<f32> {
         let reached = |threshold: f32| {
@@ -245,7 +243,7 @@ mod tests {
                 for i in 0..graph.len() {
                     for (slot, &j) in graph.neighbours(i).0.iter().enumerate() {
                         let (j, p) = (j as usize, probabilities[i * graph.k() + slot]);
-                        if labels[i] == labels[j] && p > least && p >= threshold && (seen[i] || seen[j]) {
+                        if labels[i] == labels[j] && p > minimum && p >= threshold && (seen[i] || seen[j]) {
                             (seen[i], seen[j]) = (true, true);
                         }
                     }
@@ -257,16 +255,16 @@ mod tests {
     }
 
     /// The rows from `v` to the root.
-    fn upwards(evidence: &Evidence, v: usize) -> Vec<usize> {
-        std::iter::successors(Some(v), |&v| evidence.inside[v].map(|tie| tie.row as usize)).collect()
+    fn upwards(evidence: &EdgeEvidence, v: usize) -> Vec<usize> {
+        std::iter::successors(Some(v), |&v| evidence.inside[v].map(|edge| edge.row as usize)).collect()
     }
 
     proptest! {
         #[test]
         fn the_path_has_the_strongest_weakest_tie((graph, probabilities, labels) in graphs()) {
-            let least = 0.25;
+            let minimum = 0.25;
             let [evidence, again] =
-                on_one_and_three_threads(|| Evidence::of(&graph, &probabilities, &labels, least));
+                on_one_and_three_threads(|| EdgeEvidence::of(&graph, &probabilities, &labels, minimum));
             prop_assert_eq!(&evidence, &again);
             for a in 0..graph.len() {
                 for b in 0..a {
@@ -282,7 +280,7 @@ mod tests {
                         });
                         path.map(|&v| evidence.inside[v].unwrap().probability).fold(1.0, f32::min)
                     });
-                    prop_assert_eq!(weakest, bottleneck(&graph, &probabilities, &labels, least, [a, b]));
+                    prop_assert_eq!(weakest, bottleneck(&graph, &probabilities, &labels, minimum, [a, b]));
                 }
             }
         }
@@ -294,18 +292,16 @@ mod tests {
         let ids = vec![1, 2, 2, 3, 0, 1, 0, 1];
         let graph = KnnGraph::from_parts(4, 2, ids, [0.9, 0.5].repeat(4), "test").unwrap();
         let probabilities = [0.8, 0.6, 0.7, 0.1, 0.6, 0.7, 0.2, 0.1];
-        let evidence = Evidence::of(&graph, &probabilities, &[0, 0, 0, 1], 0.4);
+        let evidence = EdgeEvidence::of(&graph, &probabilities, &[0, 0, 0, 1], 0.4);
         // Row 2 has the most probability: 0.6 and 0.7 that it lists, and again from those who list it.
         assert_eq!(evidence.inside[2], None);
-        let tie = Tie { row: 1, similarity: 0.9, probability: 0.8, ranks: [1, 0], shared: 1 };
-        assert_eq!(evidence.inside[0], Some(tie));
-        let tie = Tie { row: 2, similarity: 0.9, probability: 0.7, ranks: [1, 2], shared: 0 };
-        assert_eq!(evidence.inside[1], Some(tie));
+        let edge = Edge { row: 1, similarity: 0.9, probability: 0.8, ranks: [1, 0], shared: 1 };
+        assert_eq!(evidence.inside[0], Some(edge));
+        let edge = Edge { row: 2, similarity: 0.9, probability: 0.7, ranks: [1, 2], shared: 0 };
+        assert_eq!(evidence.inside[1], Some(edge));
         assert_eq!(evidence.inside[3], None);
-        let outside = |v: usize| evidence.outside[v].map(|tie| (tie.row, tie.probability));
+        let outside = |v: usize| evidence.outside[v].map(|edge| (edge.row, edge.probability));
         assert_eq!([0, 1, 2, 3].map(outside), [None, Some((3, 0.1)), None, Some((0, 0.2))]);
-        let links = evidence.links().unwrap();
-        assert_eq!(links.confidence(), [0.8, 0.8, 0.7, 0.0]);
-        assert_eq!(links.cut(-1.0), [0, 0, 0, 1]);
+        assert_eq!(evidence.confidence(), [0.8, 0.8, 0.7, 0.0]);
     }
 }

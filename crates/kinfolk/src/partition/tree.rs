@@ -1,6 +1,6 @@
 //! The tree-based partition (M = 1) and its extension to directed acyclic graphs (M > 1).
 
-use super::{Forest, number_by_size};
+use super::{DisjointSets, number_by_size};
 use crate::Links;
 
 impl Links {
@@ -9,7 +9,7 @@ impl Links {
     /// Labels are 0..C-1 by descending cluster size, ties by smallest member; a vertex without kept links,
     /// its own or others' to it, is a cluster of one. The paper's tau is 0.8.
     pub fn cut(&self, tau: f32) -> Vec<i64> {
-        let mut forest = Forest::new(self.len());
+        let mut forest = DisjointSets::new(self.len());
         for i in 0..self.len() {
             let (parents, similarities) = self.of(i);
             for (&parent, _) in parents.iter().zip(similarities).filter(|&(_, &a)| a > tau) {

@@ -240,6 +240,7 @@ impl Part<'_> {
         let mut buffer = vec![0f32; at_once * dim];
         progress.begin("rows", rows as u64);
         for start in (0..rows).step_by(at_once) {
+            progress.check()?;
             let block = start..rows.min(start + at_once);
             let values = &mut buffer[..block.len() * dim];
             self.fill(block.clone(), values);

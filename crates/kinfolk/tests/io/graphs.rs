@@ -117,6 +117,29 @@ fn graph_with_a_vertex_as_its_own_neighbour() {
 }
 
 #[test]
+fn graph_with_a_neighbour_listed_twice() {
+    let ids = npy("<u4", false, "(3, 2)", &u32_bytes(&[1, 2, 0, 2, 1, 1]));
+    let similarities = npy_f32(3, 2, &[0.5; 6]);
+    assert_eq!(
+        graph_complaint(&[("ids", &ids), ("similarities", &similarities)], None),
+        "g.npz: row 2, column 1: expected each neighbour once, found 1 again"
+    );
+    // With itself first, without itself, and itself twice: the column is that of the file.
+    let rows = [([0, 2, 2], 2, 2), ([1, 2, 1], 2, 1), ([0, 1, 0], 2, 0)];
+    for (first, column, id) in rows {
+        let mut values: Vec<f32> = first.map(|id| id as f32).to_vec();
+        values.extend([0.0, 0.25, 0.5, 1.0, 0.0, 2.0, 0.0, 0.25, 0.5, 2.0, 0.0, 1.0, 0.0, 0.25, 0.5]);
+        let data = npy("<f4", false, "(3, 2, 3)", &f32_bytes(&values));
+        assert_eq!(
+            graph_complaint(&[("data", &data)], None),
+            format!(
+                "g.npz (array data): row 0, column {column}: expected each neighbour once, found {id} again"
+            )
+        );
+    }
+}
+
+#[test]
 fn graph_with_nan() {
     let data = npy("<f4", false, "(2, 2, 2)", &f32_bytes(&[0.0, 1.0, 0.0, f32::NAN, 1.0, 0.0, 0.0, 0.5]));
     assert_eq!(

@@ -1,6 +1,8 @@
 //! GCN-V and GCN-E.
 
 use super::*;
+use crate::{Gcn, GcnConfig, GcnModel, GcnResult};
+use kinfolk::{Context, Method, Problem};
 
 /// The connectivities of vertex `i` with the candidates `set`, by Section 3.3.
 fn naive_connectivity(
@@ -67,9 +69,9 @@ proptest! {
         let (features, graph) = set(seed ^ 1, n, dim, k);
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
         let confidence = kinfolk::u_weight(&graph, 0.9).unwrap();
-        let asked = Asked { rho, among: if all { Among::AllNeighbours } else { Among::MoreConfident } };
+        let query = EdgeQuery { rho, candidates: if all { Candidates::AllNeighbours } else { Candidates::MoreConfident } };
         let found =
-            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &asked, &()).unwrap();
+            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &query, &()).unwrap();
         prop_assert_eq!(found.vertices.len(), (f64::from(rho) * n as f64).round() as usize);
         let (rows, dense) = (rows_of(&features), dense(&adjacency));
         for (v, &i) in found.vertices.iter().enumerate() {
@@ -90,7 +92,7 @@ proptest! {
             }
         }
         prop_assert_eq!(*found.offsets.last().unwrap(), found.values.len());
-        let fewer = Asked { rho: rho / 2.0, ..asked };
+        let fewer = EdgeQuery { rho: rho / 2.0, ..query };
         let fewer =
             edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &fewer, &()).unwrap();
         let up_to = found.up_to(rho / 2.0, n);
@@ -103,89 +105,94 @@ proptest! {
     }
 }
 
-fn model(seed: u64, dim: usize, gcn_e: bool) -> Model {
-    let config = ModelConfig { k: 12, k_rebuild: 15, tau: 0.5, rho: 0.5, m: 2, ..ModelConfig::default() };
+fn model(seed: u64, dim: usize, gcn_e: bool) -> GcnModel {
+    let config = GcnConfig { k: 12, k_rebuild: 15, tau: 0.5, rho: 0.5, m: 2, ..GcnConfig::default() };
     let gcn_e = gcn_e.then(|| network(seed + 1, 9, &[8, 8, 4, 4], 2));
-    Model { gcn_v: network(seed, dim, &[9], 1), gcn_e, config }
+    GcnModel { gcn_v: network(seed, dim, &[9], 1), gcn_e, config }
 }
 
 /// Made-up weights can leave a row of F_L without a positive value; these do not.
-fn biased(mut model: Model) -> Model {
+fn biased(mut model: GcnModel) -> GcnModel {
     model.gcn_v.convolutions[0].bias.fill(2.0);
     model
+}
+
+fn apply(gcn: &Gcn, features: &Embeddings) -> Result<GcnResult> {
+    gcn.apply(&Problem::new(features), &Context::default())
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let (features, _) = set(1, 3000, 6, 5);
-    let model = biased(model(2, 6, true));
+    let gcn = Gcn::new(biased(model(2, 6, true)));
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| cluster(&features, None, &model, &ApplyParams::of(&model), &()).unwrap())
+        pool.install(|| apply(&gcn, &features).unwrap())
     };
     let (one, three) = (run(1), run(3));
-    assert_eq!(one.clustering.links, three.clustering.links);
+    assert_eq!(one.clustering.reason, three.clustering.reason);
     assert_eq!(one.connectivity, three.connectivity);
     assert_eq!(one.clustering.labels, three.clustering.labels);
     assert!(one.connectivity.unwrap().values.len() > 4 * 512, "too few rows for several batches");
 }
 
 #[test]
-fn rho_zero_is_gcn_v_alone() {
+fn rho_zero_is_gcn_v_alone_and_says_so() {
     let (features, _) = set(3, 300, 6, 5);
     let model = biased(model(4, 6, true));
-    let mut params = ApplyParams::of(&model);
-    params.config.rho = 0.0;
-    let zero = cluster(&features, None, &model, &params, &()).unwrap();
-    params.config.rho = 0.5;
-    params.connectivity = false;
-    let without = cluster(&features, None, &model, &params, &()).unwrap();
-    assert_eq!(zero.clustering.links, without.clustering.links);
+    let mut zero = Gcn::new(model.clone());
+    assert_eq!(zero.info().name, "gcn-ve");
+    zero.settings.rho = 0.0;
+    assert_eq!(zero.info().name, "gcn-v");
+    let zero = apply(&zero, &features).unwrap();
+    assert_eq!(zero.clustering.report.method, "gcn-v");
+    assert_eq!(zero.clustering.report.notes, ["GCN-E was not used: rho is 0"]);
+    let mut without = Gcn::vertex_only(model);
+    without.settings.tau = 0.5;
+    assert!(without.parameters_mut().set("rho", "0.5").unwrap_err().to_string().contains("found rho"));
+    let without = apply(&without, &features).unwrap();
+    assert_eq!(zero.clustering.reason, without.clustering.reason);
     assert!(zero.connectivity.is_none() && without.connectivity.is_none());
 }
 
 #[test]
-fn a_given_graph_is_cut_to_what_the_model_wants() {
+fn a_given_graph_is_cut_to_what_the_model_expects() {
     let (features, graph) = set(5, 100, 6, 30);
-    let model = biased(model(6, 6, false));
-    let params = ApplyParams::of(&model);
-    let own = cluster(&features, None, &model, &params, &()).unwrap();
-    let given = cluster(&features, Some(&graph), &model, &params, &()).unwrap();
-    assert_eq!(own.clustering.links, given.clustering.links);
-    assert_eq!((given.clustering.k, given.rebuilt.map(|(k, _)| k)), (12, Some(15)));
-    let few = graph.nearest(5).unwrap();
-    let message = cluster(&features, Some(&few), &model, &params, &()).unwrap_err().to_string();
-    let expected = "graph: expected 12 neighbours, as the model expects, found 5";
-    assert_eq!(message, expected);
+    let gcn = Gcn::new(biased(model(6, 6, false)));
+    let own = apply(&gcn, &features).unwrap().clustering;
+    let on =
+        |graph: &KnnGraph| gcn.run(&Problem::new(&features).with_graph(graph).unwrap(), &Context::default());
+    let given = on(&graph).unwrap();
+    assert_eq!(own.reason, given.reason);
+    assert_eq!((given.report.k(), given.report.rebuilt_graph.map(|graph| graph.k)), (Some(12), Some(15)));
+    let message = on(&graph.nearest(5).unwrap()).unwrap_err().to_string();
+    assert_eq!(message, "graph: expected 12 neighbours, as the model expects, found 5");
 }
 
 #[test]
 fn one_row_is_one_cluster() {
     let features = Embeddings::from_rows(vec![1.0; 6], 6, "test").unwrap();
-    let model = biased(model(8, 6, true));
-    let found = cluster(&features, None, &model, &ApplyParams::of(&model), &()).unwrap();
+    let found = apply(&Gcn::new(biased(model(8, 6, true))), &features).unwrap();
     assert_eq!(found.clustering.labels, [0]);
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
     let (features, _) = set(9, 20, 5, 3);
-    let model = biased(model(10, 6, true));
-    let mut params = ApplyParams::of(&model);
-    let message =
-        |features, params: &_| cluster(features, None, &model, params, &()).unwrap_err().to_string();
+    let mut gcn = Gcn::new(biased(model(10, 6, true)));
+    let message = |gcn: &Gcn, features| apply(gcn, features).unwrap_err().to_string();
     assert_eq!(
-        message(&features, &params),
-        "model: expected 6 columns of features (what the model was trained on), found 5"
+        message(&gcn, &features),
+        "embeddings: expected 6 columns, as the model was trained on, found 5"
     );
     let (features, _) = set(9, 20, 6, 3);
-    params.config.rebuild = false;
+    gcn.settings.rebuild = false;
     assert_eq!(
-        message(&features, &params),
+        message(&gcn, &features),
         "model: expected GCN-E for rows of 6, the columns of the features, which are not rebuilt, found for rows of 9"
     );
-    params.config.rho = 1.5;
-    assert_eq!(message(&features, &params), "rho: expected a share from 0 to 1, found 1.5");
+    gcn.settings.rho = 1.5;
+    assert_eq!(message(&gcn, &features), "rho: expected a share from 0 to 1, found 1.5");
 }
 
 #[test]
@@ -194,10 +201,11 @@ fn without_rebuilding_the_candidates_are_those_of_the_input() {
     let mut model = biased(model(12, 6, false));
     model.gcn_e = Some(network(13, 6, &[8, 4], 1));
     model.config.rebuild = false;
-    let found = cluster(&features, None, &model, &ApplyParams::of(&model), &()).unwrap();
-    assert!(found.rebuilt.is_none());
+    let found = apply(&Gcn::new(model), &features).unwrap().clustering;
+    assert!(found.report.rebuilt_graph.is_none());
+    let tree = found.tree().unwrap();
     for i in 0..features.len() {
-        let parents = found.clustering.links.of(i).0;
+        let parents = tree.links.of(i).0;
         assert!(parents.iter().all(|j| graph.neighbours(i).0.contains(j)));
     }
 }

@@ -189,8 +189,5 @@ fn what_lgcn_cannot_do_is_refused() {
     let limit = SizeLimit { max_size: 0, ..usual.limit.clone() };
     assert_eq!(message(LgcnParams { limit, ..usual.clone() }), "max_size: expected at least 1, found 0");
     let limit = SizeLimit { step: 0.0, ..usual.limit.clone() };
-    assert_eq!(
-        message(LgcnParams { limit, ..usual }),
-        "step: expected a share above 0, at most 1, found 0"
-    );
+    assert_eq!(message(LgcnParams { limit, ..usual }), "step: expected a share above 0, at most 1, found 0");
 }

@@ -7,7 +7,7 @@ mod ltc;
 use super::*;
 use crate::testing::{network, set};
 use crate::{GraphNetwork, Linear};
-use kinfolk::{SizeLimit, candidates};
+use kinfolk::{Adjacency, Embeddings, KnnGraph, KnnParams, Result, SizeLimit, candidates};
 use proptest::prelude::*;
 
 type Rows = Vec<Vec<f64>>;

@@ -10,7 +10,7 @@ use super::fit::{Examples, FitParams};
 use super::summary::{INPUTS, Summary};
 use super::{Background, EdgeModel};
 use crate::random::{Purpose, Stream};
-use crate::{KnnGraph, Progress};
+use crate::{KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
 /// Edges to learn from at most: more take time and memory and teach nothing new.
@@ -30,7 +30,7 @@ impl LabelledEdges {
         taken: impl Fn(usize) -> bool,
         seed: u64,
         progress: &dyn Progress,
-    ) -> Self {
+    ) -> Result<Self> {
         let structure = Structure::of(graph, background);
         let rows: Vec<usize> = (0..labels.len()).filter(|&i| taken(i)).collect();
         let most = EDGES / graph.k().max(1);
@@ -38,13 +38,16 @@ impl LabelledEdges {
         let chosen: Vec<usize> =
             stream.sample(rows.len(), most).iter().map(|&at| rows[at as usize]).collect();
         let of_row = |scratch: &mut super::features::Scratch, &i: &usize| {
-            progress.tick();
+            if progress.cancelled() {
+                return (Vec::new(), Vec::new());
+            }
             let same = graph.neighbours(i).0.iter().map(|&j| labels[i] == labels[j as usize]);
             let same: Vec<bool> = same.collect();
             (structure.of_row(i, scratch).to_vec(), same)
         };
         let parts: Vec<(Vec<f32>, Vec<bool>)> =
             chosen.par_iter().map_init(|| structure.scratch(), of_row).collect();
+        progress.check()?;
         let summary = Summary::of(&structure);
         let mut examples = Examples::default();
         examples.features.reserve_exact(chosen.len() * graph.k() * INPUTS);
@@ -52,7 +55,7 @@ impl LabelledEdges {
             examples.features.extend(summary.beside(&features));
             examples.same.extend(same);
         }
-        Self(examples)
+        Ok(Self(examples))
     }
 
     /// Mean cross-entropy of a model, in nats.
@@ -61,13 +64,13 @@ impl LabelledEdges {
     }
 
     /// The built-in model after it has learned these edges.
-    pub(crate) fn adapt(&self, epochs: usize, seed: u64, progress: &dyn Progress) -> EdgeModel {
+    pub(crate) fn adapt(&self, epochs: usize, seed: u64, progress: &dyn Progress) -> Result<EdgeModel> {
         let mut model = EdgeModel::default();
         progress.begin("training", epochs as u64);
         if self.0.len() > 0 {
             let params = FitParams { epochs, rate: 2e-3, decay: 0.0, hold: HOLD, seed };
-            model.network.fit(&self.0, &params, progress, |_, _| progress.advance(1));
+            model.network.fit(&self.0, &params, progress, |_, _| progress.advance(1))?;
         }
-        model
+        Ok(model)
     }
 }

@@ -6,8 +6,8 @@
 //! Cost: about three times that of applying the network, for each example and epoch.
 
 use super::network::{HIDDEN, LANES, Lanes, Layer, Network, Scratch, sigmoid};
-use crate::Progress;
 use crate::random::{Purpose, Stream};
+use crate::{Progress, Result};
 use rayon::prelude::*;
 
 /// Edges with known answers: features of one after the other, and whether each joins one identity.
@@ -90,7 +90,7 @@ impl Network {
         params: &FitParams,
         progress: &dyn Progress,
         mut judge: impl FnMut(&Network, f64),
-    ) {
+    ) -> Result<()> {
         let batches = examples.len().div_ceil(BATCH);
         let steps = (params.epochs * batches) as f32;
         let start = self.clone();
@@ -101,7 +101,7 @@ impl Network {
                 .sample(examples.len(), examples.len());
             let mut loss = 0.0;
             for batch in order.chunks(BATCH) {
-                progress.tick();
+                progress.check()?;
                 let tasks: Vec<Gradient> =
                     batch.par_chunks(TASK).map(|task| Gradient::of(self, examples, task)).collect();
                 let mut sum = Gradient::none(self);
@@ -117,6 +117,7 @@ impl Network {
             }
             judge(self, loss / examples.len() as f64);
         }
+        Ok(())
     }
 }
 
@@ -348,7 +349,7 @@ mod tests {
         let params = FitParams { epochs: 60, rate: 1e-2, decay: 1e-3, hold: 0.0, seed: 5 };
         let [one, three] = on_one_and_three_threads(|| {
             let mut network = Network::fresh(&examples, 5);
-            network.fit(&examples, &params, &(), |_, _| ());
+            network.fit(&examples, &params, &(), |_, _| ()).unwrap();
             network
         });
         assert_eq!(one, three);
@@ -362,7 +363,7 @@ mod tests {
         let distance = |hold: f32| {
             let mut network = start.clone();
             let params = FitParams { epochs: 100, rate: 1e-2, decay: 0.0, hold, seed: 5 };
-            network.fit(&examples, &params, &(), |_, _| ());
+            network.fit(&examples, &params, &(), |_, _| ()).unwrap();
             let numbers = network.to_numbers().into_iter().zip(start.to_numbers());
             (numbers.map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt(), examples.loss(&network))
         };

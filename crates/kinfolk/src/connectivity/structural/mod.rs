@@ -10,8 +10,8 @@
 //! | `summary` | what the edges of the set are like as a whole |
 //! | `network`, `fit` | a small network over the features, and its training |
 //! | `adapt` | going on with the training, on labelled rows |
-//! | `worlds`, `pretrain` | the synthetic sets on which the built-in network is trained (MODEL_CARD.md) |
-//! | `strangers` | what the model cannot know: how near strangers come in this very set |
+//! | `from_nothing` | training a network like the built-in one, on the synthetic sets of `kinfolk-lab` (MODEL_CARD.md) |
+//! | `null_model` | what the model cannot know: how near strangers come in this very set |
 //! | `clarity` | whether the probabilities that come of it are sure of anything |
 //!
 //! The model is fitted to synthetic strangers, and real ones come nearer. So its probability p is multiplied by the fourth root
@@ -28,19 +28,19 @@ mod clarity;
 mod common;
 mod features;
 mod fit;
+mod from_nothing;
 mod network;
-mod pretrain;
-mod strangers;
+mod null_model;
 mod summary;
-mod worlds;
 
 pub(crate) use adapt::LabelledEdges;
 pub(crate) use background::Background;
 pub(crate) use clarity::Clarity;
-pub use pretrain::{PretrainParams, Pretrained, pretrain};
-pub(crate) use strangers::Strangers;
+pub use from_nothing::{EdgeExamples, EdgeTraining, fit_edge_model};
+pub(crate) use null_model::NullModel;
+pub use summary::near_places;
 
-use crate::{KnnGraph, Progress};
+use crate::{KnnGraph, Progress, Result};
 use features::Structure;
 use network::Network;
 use rayon::prelude::*;
@@ -90,7 +90,7 @@ fn built_in() -> Network {
 const COPY: f32 = 1.0 - 1e-6;
 
 /// Edges of the graph in units of the background, and the probability of each that it joins one identity.
-pub(crate) struct Ties {
+pub(crate) struct EdgeProbabilities {
     /// N x K, in the order of the graph.
     pub(crate) standard: Vec<f32>,
     /// N x K, in the order of the graph.
@@ -100,24 +100,27 @@ pub(crate) struct Ties {
 /// The probability of every edge, by what the model has learned elsewhere.
 ///
 /// The features do not depend on the end from which an edge is seen, so that one that both ends list is looked at once.
-pub(crate) fn ties(
+pub(crate) fn edge_probabilities(
     graph: &KnnGraph,
     background: &Background,
     model: &EdgeModel,
     progress: &dyn Progress,
-) -> Ties {
+) -> Result<EdgeProbabilities> {
     let (n, k) = (graph.len(), graph.k());
     let structure = Structure::of(graph, background);
     let model = model.network.given(&Summary::of(&structure).0);
     // Bits of probabilities. Each is written once, by whoever looks at the edge.
     let mut bits = Vec::new();
     bits.resize_with(n * k, AtomicU32::default);
+    progress.check()?;
     progress.begin("connectivity", n as u64);
     const ROWS: usize = 256;
     structure.order().par_chunks(ROWS).for_each_init(
         || (structure.scratch(), model.scratch(), vec![0.0; k]),
         |(scratch, layers, row), rows| {
-            progress.tick();
+            if progress.cancelled() {
+                return;
+            }
             for &i in rows {
                 let i = i as usize;
                 let ours = |_, j: usize| i < j || !structure.lists(j, i);
@@ -136,18 +139,19 @@ pub(crate) fn ties(
             progress.advance(rows.len() as u64);
         },
     );
+    progress.check()?;
     let probabilities = bits.into_iter().map(|bits| f32::from_bits(bits.into_inner())).collect();
-    Ties { standard: structure.into_standard(), probabilities }
+    Ok(EdgeProbabilities { standard: structure.into_standard(), probabilities })
 }
 
-impl Ties {
+impl EdgeProbabilities {
     /// What the probabilities are sure of.
     pub(crate) fn clarity(&self, k: usize) -> Clarity {
         Clarity::of(&self.probabilities, k)
     }
 
     /// Lowers probabilities by what is known of the strangers of this set.
-    pub(crate) fn doubt(&mut self, graph: &KnnGraph, strangers: &Strangers) {
+    pub(crate) fn correct(&mut self, graph: &KnnGraph, strangers: &NullModel) {
         let k = graph.k().max(1);
         self.probabilities.par_chunks_mut(k).zip(self.standard.par_chunks(k)).enumerate().for_each(
             |(i, (probabilities, standard))| {

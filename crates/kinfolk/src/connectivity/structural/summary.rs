@@ -48,7 +48,7 @@ const OF_ROW: usize = 4;
 pub(super) struct Summary(pub(super) [f32; SUMMARY]);
 
 /// Neighbours of a row to look at, more of them near: places below `k`.
-pub(super) fn near_places<const COUNT: usize>(stream: &mut Stream, k: usize) -> [usize; COUNT] {
+pub fn near_places<const COUNT: usize>(stream: &mut Stream, k: usize) -> [usize; COUNT] {
     std::array::from_fn(|_| (stream.uniform().powf(1.7) * k as f64) as usize)
 }
 

@@ -82,9 +82,10 @@ proptest! {
 
     #[test]
     fn probabilities_are_probabilities((embeddings, graph) in embeddings_and_graph()) {
-        let ties = ties(&graph, &Background::of(&embeddings, 0), &EdgeModel::default(), &());
-        prop_assert_eq!(ties.probabilities.len(), graph.len() * graph.k());
-        prop_assert!(ties.probabilities.iter().all(|p| (0.0..=1.0).contains(p)));
+        let edges =
+        edge_probabilities(&graph, &Background::of(&embeddings, 0), &EdgeModel::default(), &()).unwrap();
+        prop_assert_eq!(edges.probabilities.len(), graph.len() * graph.k());
+        prop_assert!(edges.probabilities.iter().all(|p| (0.0..=1.0).contains(p)));
     }
 }
 
@@ -96,10 +97,11 @@ fn near_is_more_probable_than_far() {
         crate::synth::Synth::new(params).unwrap().whole().to_embeddings().unwrap();
     let params = crate::KnnParams { k: 40, ..Default::default() };
     let (graph, _) = crate::knn_graph(&embeddings, &params, &()).unwrap();
-    let ties = ties(&graph, &Background::of(&embeddings, 0), &EdgeModel::default(), &());
+    let edges =
+        edge_probabilities(&graph, &Background::of(&embeddings, 0), &EdgeModel::default(), &()).unwrap();
     let (mut same, mut other) = ((0.0, 0), (0.0, 0));
     for i in 0..graph.len() {
-        for (&j, &p) in graph.neighbours(i).0.iter().zip(&ties.probabilities[i * 40..]) {
+        for (&j, &p) in graph.neighbours(i).0.iter().zip(&edges.probabilities[i * 40..]) {
             let mean = if truth[i] == truth[j as usize] { &mut same } else { &mut other };
             *mean = (mean.0 + p as f64, mean.1 + 1);
         }

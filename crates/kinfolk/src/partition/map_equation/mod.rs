@@ -39,6 +39,8 @@ pub enum Flow {
     Directed,
 }
 
+crate::word_values!(Flow: "directed or undirected", "directed" => Flow::Directed, "undirected" => Flow::Undirected);
+
 /// Parameters of [`map_equation`].
 #[derive(Debug, Clone)]
 pub struct MapParams {
@@ -83,17 +85,21 @@ pub struct Modules {
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
+    progress.check()?;
     progress.begin("flow", 1);
     let (walk, order, network) = {
         let arriving = Transposed::of(graph);
+        progress.check()?;
         let walk = Walk::of(graph, &arriving, params.flow);
+        progress.check()?;
         let order = by_locality(graph, &walk);
         let network = Network::of(graph, &arriving, &walk, &order);
         (walk, order, network)
     };
+    progress.check()?;
     progress.advance(1);
     progress.begin("modules", 1);
-    let found = search::search(&network, params.seed, params.rounds, progress);
+    let found = search::search(&network, params.seed, params.rounds, progress)?;
     let mut modules = vec![0; graph.len()];
     order.iter().zip(found.modules).for_each(|(&v, module)| modules[v as usize] = module);
     let labels = number_by_size(&modules);

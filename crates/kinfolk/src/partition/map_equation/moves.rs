@@ -14,8 +14,8 @@
 
 use super::equation::{Rates, modular_bits, plogp, plogp_slope};
 use super::network::{Network, Row};
-use crate::Progress;
 use crate::random::Stream;
+use crate::{Progress, Result};
 use std::f64::consts::LOG2_E;
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl Partition {
         outside: f64,
         random: &mut Stream,
         progress: &dyn Progress,
-    ) -> bool {
+    ) -> Result<bool> {
         let n = network.len();
         let mut table = Table::new(self, n, outside);
         let mut asked = vec![true; n];
@@ -73,11 +73,8 @@ impl Partition {
         let mut moves = 0;
         for _ in 0..MOST_PASSES {
             let before = moves;
-            let begun = |block: &Range<usize>| {
-                progress.tick();
-                block.clone()
-            };
-            for v in order.iter().flat_map(begun) {
+            let unless_cancelled = |block: &Range<usize>| (!progress.cancelled()).then(|| block.clone());
+            for v in order.iter().map_while(unless_cancelled).flatten() {
                 if !std::mem::take(&mut asked[v]) {
                     continue;
                 }
@@ -93,13 +90,14 @@ impl Partition {
                 }
                 row.clear();
             }
+            progress.check()?;
             if moves == before {
                 break;
             }
         }
         self.rates = table.modules.iter().map(|module| module.rates).collect();
         self.close_ranks();
-        moves > 0
+        Ok(moves > 0)
     }
 
     /// Numbers the modules that have vertices 0, 1, 2 ... by their first vertex.

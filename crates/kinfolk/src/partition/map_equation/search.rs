@@ -13,8 +13,8 @@
 use super::equation::plogp;
 use super::moves::Partition;
 use super::network::{Members, Network};
-use crate::Progress;
 use crate::random::{Purpose, Stream};
+use crate::{Progress, Result};
 use rayon::prelude::*;
 
 /// Fine tuning must shorten the codelength by this share for another round to follow. On the synthetic set of 102,000
@@ -23,17 +23,22 @@ use rayon::prelude::*;
 const LEAST_GAIN: f64 = 2e-4;
 
 /// A partition of the network, after so many rounds of tuning at most.
-pub(super) fn search(network: &Network, seed: u64, rounds: u64, progress: &dyn Progress) -> Partition {
+pub(super) fn search(
+    network: &Network,
+    seed: u64,
+    rounds: u64,
+    progress: &dyn Progress,
+) -> Result<Partition> {
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
     let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
     let mut partition = Partition::singletons(network);
-    partition.improve(network, 0.0, random, progress);
-    partition.merge(network, random, progress);
+    partition.improve(network, 0.0, random, progress)?;
+    partition.merge(network, random, progress)?;
     for round in 1..=rounds {
-        partition.move_parts(network, seed, round, progress);
+        partition.move_parts(network, seed, round, progress)?;
         let before = partition.bits();
-        if partition.improve(network, 0.0, random, progress) {
-            partition.merge(network, random, progress);
+        if partition.improve(network, 0.0, random, progress)? {
+            partition.merge(network, random, progress)?;
         }
         // Vertices that gain little after parts have moved say that both have settled.
         let gain = before - partition.bits();
@@ -44,17 +49,17 @@ pub(super) fn search(network: &Network, seed: u64, rounds: u64, progress: &dyn P
     }
     // Where there are hardly any groups, moves may get stuck with more bits than no groups at all would take.
     let whole = Partition::whole(network);
-    if whole.bits() < partition.bits() { whole } else { partition }
+    Ok(if whole.bits() < partition.bits() { whole } else { partition })
 }
 
 impl Partition {
     /// Joins whole modules, then modules of modules, until no two want to.
-    fn merge(&mut self, network: &Network, random: &mut Stream, progress: &dyn Progress) {
+    fn merge(&mut self, network: &Network, random: &mut Stream, progress: &dyn Progress) -> Result<()> {
         let mut coarse = self.coarsen(network);
         loop {
             let mut joined = Partition::singletons(&coarse);
-            if !joined.improve(&coarse, 0.0, random, progress) {
-                return;
+            if !joined.improve(&coarse, 0.0, random, progress)? {
+                return Ok(());
             }
             coarse = joined.coarsen(&coarse);
             self.compose(joined);
@@ -68,15 +73,22 @@ impl Partition {
     }
 
     /// Breaks modules into parts and lets the parts move.
-    fn move_parts(&mut self, network: &Network, seed: u64, round: u64, progress: &dyn Progress) {
-        let (mut parts, owners) = self.parts(network, seed, round, progress);
+    fn move_parts(
+        &mut self,
+        network: &Network,
+        seed: u64,
+        round: u64,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let (mut parts, owners) = self.parts(network, seed, round, progress)?;
         let coarse = parts.coarsen(network);
         let mut moved = Partition { modules: owners, rates: std::mem::take(&mut self.rates) };
         let random = &mut Stream::new(seed, Purpose::Moves, round, 0);
-        moved.improve(&coarse, 0.0, random, progress);
-        moved.merge(&coarse, random, progress);
+        moved.improve(&coarse, 0.0, random, progress)?;
+        moved.merge(&coarse, random, progress)?;
         parts.compose(moved);
         *self = parts;
+        Ok(())
     }
 
     /// The parts into which each module falls if all others stay whole, and the module of each part.
@@ -86,23 +98,23 @@ impl Partition {
         seed: u64,
         round: u64,
         progress: &dyn Progress,
-    ) -> (Partition, Vec<u32>) {
+    ) -> Result<(Partition, Vec<u32>)> {
         let members = Members::new(&self.modules, self.rates.len());
         let entered: f64 = self.rates.iter().map(|rates| rates.enter).sum();
-        let parts: Vec<Partition> = (0..self.rates.len())
+        let parts: Result<Vec<Partition>> = (0..self.rates.len())
             .into_par_iter()
             .map(|m| {
                 let inside = network.inside(&members, &self.modules, m);
                 let mut parts = Partition::singletons(&inside);
                 let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
-                parts.improve(&inside, entered - self.rates[m].enter, random, progress);
-                parts
+                parts.improve(&inside, entered - self.rates[m].enter, random, progress)?;
+                Ok(parts)
             })
             .collect();
 
         let mut all = Partition { modules: vec![0; network.len()], rates: Vec::new() };
         let mut owners = Vec::new();
-        for (m, parts) in parts.into_iter().enumerate() {
+        for (m, parts) in parts?.into_iter().enumerate() {
             let first = all.rates.len() as u32;
             for (&v, part) in members.of(m).iter().zip(parts.modules) {
                 all.modules[v as usize] = first + part;
@@ -110,7 +122,7 @@ impl Partition {
             all.rates.extend(parts.rates);
             owners.resize(all.rates.len(), m as u32);
         }
-        (all, owners)
+        Ok((all, owners))
     }
 
     /// Puts each vertex where `of_modules` puts its module.

@@ -135,7 +135,7 @@ proptest! {
             let mut partition = Partition::singletons(&network);
             let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
             // One call does not ask a vertex again whose neighbours stay, though their module may have changed.
-            while partition.improve(&network, 0.0, random, &()) {}
+            while partition.improve(&network, 0.0, random, &()).unwrap() {}
             let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
             let mut labels: Vec<i64> = partition.modules.iter().map(|&m| m as i64).collect();
             let length = codelength(&graph, flow, &labels).unwrap();

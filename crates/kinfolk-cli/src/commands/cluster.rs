@@ -1,0 +1,287 @@
+//! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
+
+use super::{Features, MethodParameters, Neighbours, method_names};
+use crate::bars::Bars;
+use crate::failure::{Failure, Places};
+use crate::{machine, table};
+use clap::Args;
+use kinfolk::io::{check_label_count, read_graph, read_labels};
+use kinfolk::metrics::evaluate;
+use kinfolk::results::{Run, write_results};
+use kinfolk::{Clusterer, Clustering, Error, KnnGraph, Method, Problem, Progress, Reason};
+use kinfolk_nn::ModelFile;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Group rows of the same identity
+#[derive(Args)]
+#[command(after_help = "Example:  kinfolk cluster faces.npy -o album
+          writes album/labels.npy, album/clusters.csv, album/review.csv and album/run.json
+
+Options that a method does not use are refused. docs/methods.md says which method to use when, and lists its parameters.")]
+pub struct Arguments {
+    #[command(flatten)]
+    features: Features,
+    /// Directory to write to [default: the name of FEATURES, then -clusters]
+    #[arg(short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// How to cluster [default: the method of the model; without one kin, or density if --tau, -m, --confidence or
+    /// --radius is given]
+    #[arg(long, value_name = "NAME", value_parser = method_names(|_| true))]
+    method: Option<String>,
+    /// Trained model (`kinfolk train` or `import`); the options below override its settings
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    neighbours: Neighbours,
+    /// Neighbours found before (`kinfolk knn`, or the published layout), instead of a search
+    #[arg(long, value_name = "GRAPH", conflicts_with_all = ["exact", "recall"])]
+    graph: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Any parameter of the method, as NAME=VALUE; a wrong name is answered with the right ones
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    parameters: Vec<(String, String)>,
+    /// True labels: the result is compared with them
+    #[arg(long, value_name = "LABELS")]
+    labels: Option<PathBuf>,
+    /// Print run.json instead of a summary
+    #[arg(long)]
+    json: bool,
+}
+
+/// Parameters of methods that have an option of their own.
+#[derive(Args)]
+struct Settings {
+    /// Which mistake of kin is worse: precision (rather split an identity than mix two), balanced, recall, or the
+    /// probability from 0 to 1 that an edge must exceed [default: balanced]
+    #[arg(long, value_name = "WHAT")]
+    prefer: Option<String>,
+    /// Clusters to make, for methods that must be told
+    #[arg(long, value_name = "C")]
+    clusters: Option<String>,
+    /// Cut links of at most this similarity; found from the set if neither given nor in the model
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    tau: Option<String>,
+    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs; -1 lets GCN-E
+    /// choose one from all neighbours [default: 1]
+    #[arg(short, value_name = "M", allow_negative_numbers = true)]
+    m: Option<String>,
+    /// What makes a row confident in the density tree: u-num, u-weight, s-nbr, s-avg or s-center; several, separated by
+    /// commas, are averaged by rank; those that begin with s need --labels [default: u-weight]
+    #[arg(long, value_name = "NAME")]
+    confidence: Option<String>,
+    /// Cosine distance within which u-num and u-weight count neighbours [default: 1]
+    #[arg(long, value_name = "R")]
+    radius: Option<String>,
+    /// Share of rows, the most confident, whose parents GCN-E chooses
+    #[arg(long, value_name = "R")]
+    rho: Option<String>,
+    /// Share of density in the confidence of GCN-V
+    #[arg(long, value_name = "SHARE")]
+    density: Option<String>,
+    /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V
+    #[arg(long, value_name = "K")]
+    k_rebuild: Option<String>,
+    /// Do not rebuild the graph from the embeddings of GCN-V
+    #[arg(long, conflicts_with = "k_rebuild")]
+    no_rebuild: bool,
+}
+
+impl Settings {
+    fn parameters(&self) -> MethodParameters<'_> {
+        let mut given = MethodParameters::default();
+        for (option, name, value) in [
+            ("--prefer", "prefer", &self.prefer),
+            ("--clusters", "clusters", &self.clusters),
+            ("--tau", "tau", &self.tau),
+            ("-m", "m", &self.m),
+            ("--confidence", "confidence", &self.confidence),
+            ("--radius", "radius", &self.radius),
+            ("--rho", "rho", &self.rho),
+            ("--density", "density", &self.density),
+            ("--k-rebuild", "k_rebuild", &self.k_rebuild),
+        ] {
+            given.add(option, name, value.as_deref());
+        }
+        // A graph that is asked for is rebuilt.
+        given.add("--k-rebuild", "rebuild", self.k_rebuild.as_ref().map(|_| "true"));
+        given.add("--no-rebuild", "rebuild", self.no_rebuild.then_some("false"));
+        given
+    }
+
+    /// Whether an option is given that only trees of confidence have.
+    fn of_trees(&self) -> bool {
+        [&self.tau, &self.m, &self.confidence, &self.radius].iter().any(|option| option.is_some())
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let places = Places {
+        embeddings: Some(&arguments.features.features),
+        graph: arguments.graph.as_deref(),
+        labels: arguments.labels.as_deref(),
+        model: arguments.model.as_deref(),
+    };
+    cluster(&arguments).map_err(|failure| failure.at(&places))
+}
+
+fn cluster(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let bars = Bars::default();
+    bars.begin("read", 1);
+    let embeddings = arguments.features.read()?;
+    let reading = start.elapsed();
+    let directory =
+        arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));
+    if directory.exists() && !directory.is_dir() {
+        return Err(Error::format(directory, "a directory to write to", "a file").into());
+    }
+    let truth = match &arguments.labels {
+        Some(path) => {
+            let labels = read_labels(path)?;
+            check_label_count(&labels, embeddings.len(), path, &arguments.features.features)?;
+            Some(labels)
+        }
+        None => None,
+    };
+    let graph = arguments.graph.as_ref().map(|path| read_graph(path, Some(embeddings.len()))).transpose()?;
+    let method = method(arguments)?;
+    let mut problem = Problem::new(&embeddings).with_search(arguments.neighbours.search());
+    if let Some(graph) = &graph {
+        check_neighbours(arguments, graph)?;
+        problem = problem.with_graph(graph)?;
+    } else if method.uses_graph(embeddings.len()) {
+        arguments.neighbours.warn(embeddings.len());
+    }
+    if let Some(truth) = &truth {
+        problem = problem.with_labels(truth)?;
+    }
+    let problem = problem.with_k(arguments.neighbours.k)?;
+    let seed = arguments.neighbours.seed;
+    let found = Clusterer::with_boxed(method).seed(seed).progress(&bars).run(&problem)?;
+    drop(bars);
+
+    let Features { features, array, .. } = &arguments.features;
+    let mut run = Run::new(&embeddings, features, array.clone(), &found);
+    run.parameters.insert("seed".to_owned(), seed.into());
+    run.parameters.insert("threads".to_owned(), rayon::current_num_threads().into());
+    if let Some(model) = &arguments.model {
+        run.parameters.insert("model".to_owned(), model.display().to_string().into());
+    }
+    if let (Some(path), Some(graph)) = (&arguments.graph, &mut run.graph) {
+        graph.file = Some(path.clone());
+    }
+    run.seconds.insert("read".to_owned(), reading.as_secs_f64().into());
+    run.cost = machine::cost();
+    run.scores = truth.map(|truth| evaluate(&truth, &found.labels)).transpose()?;
+    write_results(&directory, &found, &run)?;
+
+    if arguments.json {
+        print!("{}", run.to_json());
+        return Ok(());
+    }
+    println!(
+        "{} rows -> {} clusters ({} of one row, largest {}){}, {:.2} s -> {}",
+        embeddings.len(),
+        run.clusters.count,
+        run.clusters.singletons,
+        run.clusters.largest.unwrap_or(0),
+        how(&found),
+        start.elapsed().as_secs_f64(),
+        directory.display()
+    );
+    if let Some(scores) = &run.scores {
+        let mut headings = vec!["scores"];
+        headings.extend(table::SCORE_HEADINGS);
+        table::print(&headings, &[table::scores(found.report.method, scores)]);
+    }
+    Ok(())
+}
+
+/// The method, with the parameters that were given.
+fn method(arguments: &Arguments) -> Result<Box<dyn Method>, Failure> {
+    let mut method: Box<dyn Method> = match &arguments.model {
+        Some(path) => with_model(arguments, path)?,
+        None => {
+            let default = if arguments.settings.of_trees() { "density" } else { "kin" };
+            let name = arguments.method.as_deref().unwrap_or(default);
+            if kinfolk_methods::find(name)?.info().needs_model {
+                let message = format!("--method {name}: expected --model with its networks, found none");
+                return Err(Failure::Usage(message));
+            }
+            kinfolk_methods::new(name)?
+        }
+    };
+    let name = method.info().name;
+    arguments.settings.parameters().apply(method.parameters_mut(), name)?;
+    for (name, value) in &arguments.parameters {
+        method.parameters_mut().set(name, value)?;
+    }
+    if method.info().needs_clusters && method.parameters().get("clusters").is_none_or(|value| value == "auto")
+    {
+        let message = format!("--clusters: expected how many for --method {name}, found none");
+        return Err(Failure::Usage(message));
+    }
+    let confidence = method.parameters().get("confidence").unwrap_or_default();
+    if confidence.split(',').any(|name| name.starts_with('s')) && arguments.labels.is_none() {
+        let message = "--confidence: expected --labels for s-nbr, s-avg and s-center, found none";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    Ok(method)
+}
+
+fn with_model(arguments: &Arguments, path: &Path) -> Result<Box<dyn Method>, Failure> {
+    let file = ModelFile::read(path)?;
+    let Some(name) = arguments.method.as_deref() else { return Ok(kinfolk_methods::load(file, None)?) };
+    if !kinfolk_methods::find(name)?.info().learns {
+        let message = format!("--model: expected a method that uses it, found --method {name}");
+        return Err(Failure::Usage(message));
+    }
+    match kinfolk_methods::load(file.clone(), Some(name)) {
+        Err(Error::Parameter { field: "method", .. }) => {
+            let of = kinfolk_methods::load(file, None)?.info().name;
+            Err(Failure::Usage(format!("--method {name}: expected a model of it, found one of {of}")))
+        }
+        Err(Error::Parameter { field: "model", expected, .. }) => {
+            let place = path.display();
+            Err(Failure::Usage(format!("--method {name}: expected {expected}, found none in {place}")))
+        }
+        loaded => Ok(loaded?),
+    }
+}
+
+/// Refuses a K that the graph does not have.
+fn check_neighbours(arguments: &Arguments, graph: &KnnGraph) -> Result<(), Failure> {
+    match (arguments.neighbours.k, &arguments.graph) {
+        (Some(k), Some(path)) if k > graph.k() => {
+            let (expected, found) = (format!("{k} neighbours (-k {k})"), graph.k().to_string());
+            Err(Error::format(path, expected, found).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the summary says of the method's own choices.
+fn how(found: &Clustering) -> String {
+    let mut text = match &found.reason {
+        Reason::Edges(_) => format!(", K {}", found.report.k().unwrap_or(0)),
+        Reason::Tree(tree) => format!(", tau {:.3}", tree.tau),
+        _ => String::new(),
+    };
+    for note in &found.report.notes {
+        text += &format!(", {note}");
+    }
+    text
+}
+
+/// Reads `--param`.
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn default_directory(features: &Path) -> PathBuf {
+    let stem = features.file_stem().unwrap_or_default().to_string_lossy();
+    PathBuf::from(format!("{stem}-clusters"))
+}

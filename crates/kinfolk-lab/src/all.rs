@@ -1,0 +1,48 @@
+//! Every table and figure, each into its own directory.
+
+use crate::ablations::{self, confidence_designs, layers, m, rho, tau};
+use crate::default;
+use crate::measure::measure;
+use crate::tables::{TableOptions, runtime, table1, table2};
+use clap::Args;
+use kinfolk_cli::failure::Failure;
+use kinfolk_cli::make_directory;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Example:  kinfolk bench all --quick
+          about seven minutes on two cores; without --quick it takes most of a day")]
+pub struct Arguments {
+    /// Small sets, and little time for each method
+    #[arg(long)]
+    quick: bool,
+    /// Directory to write to: a directory for each table in it
+    #[arg(short, value_name = "DIR", default_value = "bench-all")]
+    output: PathBuf,
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { quick, output } = arguments;
+    make_directory(&output)?;
+    let table = |name: &str| TableOptions::of(quick, output.join(name));
+    let ablation = |name: &str| ablations::Arguments::of(quick, output.join(name));
+    type Job<'a> = (&'a str, Box<dyn FnOnce() -> Result<(), Failure> + 'a>);
+    let jobs: Vec<Job> = vec![
+        ("table1", Box::new(|| table1::run(table1::Arguments::of(table("table1"))))),
+        ("table2", Box::new(|| table2::run(table2::Arguments::of(table("table2"))))),
+        ("runtime", Box::new(|| runtime::run(runtime::Arguments::of(table("runtime"))))),
+        ("confidence-designs", Box::new(|| confidence_designs::run(ablation("confidence-designs")))),
+        ("rho", Box::new(|| rho::run(ablation("rho")))),
+        ("m", Box::new(|| m::run(ablation("m")))),
+        ("tau", Box::new(|| tau::run(ablation("tau")))),
+        ("layers", Box::new(|| layers::run(ablation("layers")))),
+        ("default", Box::new(|| default::run(default::Arguments::of(quick, output.join("default"))))),
+    ];
+    for (name, job) in jobs {
+        println!("\n== {name}\n");
+        let (result, cost) = measure(job);
+        result?;
+        println!("{name}: {:.0} s", cost.seconds);
+    }
+    Ok(())
+}

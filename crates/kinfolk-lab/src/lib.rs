@@ -1,0 +1,112 @@
+//! `kinfolk-lab`, which is also `kinfolk bench`: the measurements behind every figure that the project claims.
+//!
+//! | module | what |
+//! |---|---|
+//! | `tables` | every registered method on one set or on ever larger ones |
+//! | `default` | the default method beside others with their best threshold |
+//! | `ablations` | what each part of the paper's method is worth |
+//! | `speed` | the stages that dominate the time |
+//! | `pretrain` | the weights that are built into `kin` |
+
+mod ablations;
+mod all;
+mod default;
+#[cfg(doctest)]
+mod documents;
+mod labelled;
+mod measure;
+mod picture;
+mod pretrain;
+mod scores;
+mod speed;
+mod tables;
+
+use ablations::{confidence_designs, layers, m, rho, tau};
+use clap::{Parser, Subcommand};
+use kinfolk_cli::failure::Failure;
+use speed::{aggregate, knn, metrics};
+use std::ffi::OsString;
+use tables::{runtime, table1, table2};
+
+/// Measure speed and quality
+#[derive(Parser)]
+#[command(name = "kinfolk-lab", version, arg_required_else_help = true, propagate_version = true)]
+struct Arguments {
+    /// Threads to use; all cores if not given
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Neighbours: exact and approximate, time and recall (faiss beside it: bench/knn_faiss.py)
+    Knn(knn::Arguments),
+    /// The sparse-dense product, against the memory bandwidth (scipy beside it: bench/aggregate_scipy.py)
+    Aggregate(aggregate::Arguments),
+    /// Scores of 5.2 million labels
+    Metrics,
+    /// The default method, with neither labels nor thresholds, beside rivals with the best threshold
+    Default(default::Arguments),
+    /// What makes a row confident: label-free designs, those that GCN-V learns, and the true one (Table 3 of the paper)
+    ConfidenceDesigns(ablations::Arguments),
+    /// The share of rows whose parents GCN-E chooses, from none to all
+    Rho(ablations::Arguments),
+    /// Links of each row: 1, 2, 3, and -1, where GCN-E chooses among all neighbours
+    M(ablations::Arguments),
+    /// Where links are cut, for the density tree, GCN-V and GCN-V+E
+    Tau(ablations::Arguments),
+    /// Graph convolutions of GCN-V: 1, 2, 3
+    Layers(ablations::Arguments),
+    /// All methods on ever larger sets (Table 1 of the paper)
+    Table1(table1::Arguments),
+    /// All methods on a long-tailed set or one of your own (Table 2 of the paper)
+    Table2(table2::Arguments),
+    /// F of all methods against their time (Figure 4 of the paper)
+    Runtime(runtime::Arguments),
+    /// Every table and figure, each into its own directory
+    All(all::Arguments),
+    /// Make weights like those that are built into kin, from a seed
+    Pretrain(pretrain::Arguments),
+}
+
+/// Runs the program with these arguments, the first of which is its own name, and returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        // Help, the version, or what is wrong with the usage.
+        Err(message) => {
+            // There is nobody to tell if even that cannot be printed.
+            let _ = message.print();
+            return message.exit_code() as u8;
+        }
+    };
+    match execute(arguments) {
+        Ok(()) => 0,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn execute(arguments: Arguments) -> Result<(), Failure> {
+    kinfolk_cli::use_threads(arguments.threads)?;
+    match arguments.command {
+        Command::Knn(a) => knn::run(a),
+        Command::Aggregate(a) => aggregate::run(a),
+        Command::Metrics => metrics::run(),
+        Command::Default(a) => default::run(a),
+        Command::ConfidenceDesigns(a) => confidence_designs::run(a),
+        Command::Rho(a) => rho::run(a),
+        Command::M(a) => m::run(a),
+        Command::Tau(a) => tau::run(a),
+        Command::Layers(a) => layers::run(a),
+        Command::Table1(a) => table1::run(a),
+        Command::Table2(a) => table2::run(a),
+        Command::Runtime(a) => runtime::run(a),
+        Command::All(a) => all::run(a),
+        Command::Pretrain(a) => pretrain::run(a),
+    }
+}

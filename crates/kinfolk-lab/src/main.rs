@@ -1,0 +1,7 @@
+//! The program: see the library of this package.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(kinfolk_lab::run(std::env::args_os()))
+}

@@ -1,0 +1,8 @@
+//! Charts of what was measured.
+
+mod chart;
+pub mod palette;
+mod scatter;
+
+pub use chart::{Bars, Line, LineChart, draw_bars, draw_lines};
+pub use scatter::{Dot, Scatter, draw_scatter};

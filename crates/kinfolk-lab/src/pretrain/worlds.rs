@@ -1,0 +1,349 @@
+//! Made-up sets to train on, every parameter of which is drawn: a world is what one embedding of one population may look like.
+//!
+//! Unlike `synth`, which imitates one data set, worlds differ: 64 to 512 columns, more or less intrinsic dimension, identities of
+//! 1 to 600 images, from none to most of them alone, noise with light and heavy tails, images of one session, poor images
+//! drawn to junk directions, an offset that all share. Strangers matter most: real ones are more alike than random directions
+//! are, because likeness comes in groups of groups (sex, family, twins; topics of topics; strokes of letters), so centres are
+//! drawn along a tree of up to eight levels, or around a few topics, and some coordinates are log-normal: rare strong traits.
+//!
+//! Cost: O(N D) normal numbers.
+
+use kinfolk::Embeddings;
+use kinfolk::laboratory::{Purpose, Stream, exp, unit_rows};
+use rayon::prelude::*;
+
+/// A labelled set.
+pub struct World {
+    pub embeddings: Embeddings,
+    pub labels: Vec<u32>,
+}
+
+/// Rows of the smallest world.
+const LEAST_ROWS: usize = 600;
+
+/// What is drawn once for a world.
+struct Nature {
+    dim: usize,
+    /// Deviation of each coordinate, of identities and of noise.
+    identity: Vec<f32>,
+    noise: Vec<f32>,
+    /// Deviation of the logarithm of a coordinate's scale.
+    traits: f64,
+    noise_traits: f64,
+    /// Modes of an identity, at most, and how much of it they are.
+    modes: usize,
+    mode_share: f64,
+    /// Noise of an image: its middle, and how it differs among images and identities.
+    level: f64,
+    uneven: f64,
+    uneven_identities: f64,
+    /// Beyond this noise, images are drawn to one of these directions.
+    junk_from: f64,
+    junk_pull: f64,
+    junk: Vec<Vec<f32>>,
+    /// Share of images that repeat another of the identity, and how exactly.
+    repeats: f64,
+    repeat_noise: f64,
+    offset: Vec<f32>,
+}
+
+/// Uniform, in logarithms.
+fn scale(stream: &mut Stream, from: f64, to: f64) -> f64 {
+    from * exp(stream.uniform() * (to / from).ln())
+}
+
+fn between(stream: &mut Stream, from: f64, to: f64) -> f64 {
+    from + (to - from) * stream.uniform()
+}
+
+/// The value, or with the other probability 0.
+fn perhaps(stream: &mut Stream, probability: f64, value: f64) -> f64 {
+    if stream.uniform() < probability { value } else { 0.0 }
+}
+
+fn normalise(row: &mut [f32]) {
+    let length = row.iter().map(|v| v * v).sum::<f32>().sqrt().max(1e-12);
+    row.iter_mut().for_each(|v| *v /= length);
+}
+
+/// Adds a multiple of one row to another.
+fn add(to: &mut [f32], share: f64, row: &[f32]) {
+    to.iter_mut().zip(row).for_each(|(to, v)| *to += share as f32 * v);
+}
+
+/// Deviations of the coordinates by the logarithm of each.
+fn spectrum(dim: usize, logarithm: impl Fn(f64) -> f64) -> Vec<f32> {
+    let mut deviations: Vec<f32> = (0..dim).map(|c| exp(logarithm(c as f64)) as f32).collect();
+    normalise(&mut deviations);
+    deviations
+}
+
+/// Deviations of identities and of noise, which fall along the coordinates: evenly, so that so many columns matter, or as
+/// a power, so that a few stand out and all of them matter.
+fn spectra(stream: &mut Stream, dim: usize) -> [Vec<f32>; 2] {
+    if stream.uniform() < 0.4 {
+        let power = between(stream, 0.3, 1.2);
+        let noise = power * between(stream, 0.4, 1.2);
+        return [power, noise].map(|power| spectrum(dim, |c| -power * (1.0 + c).ln()));
+    }
+    let dimension = scale(stream, 8.0, 5.0 * dim as f64);
+    let noise = dimension * exp(between(stream, -0.5, 0.5));
+    [dimension, noise].map(|dimension| spectrum(dim, |c| -c / dimension))
+}
+
+impl World {
+    /// World number `number` of `seed`, with up to `most` rows or so.
+    pub fn draw(seed: u64, number: u64, most: usize) -> Self {
+        let mut stream = Stream::new(seed, Purpose::World, number, 0);
+        let stream = &mut stream;
+        let nature = Nature::draw(stream);
+        let sizes = draw_sizes(stream, most);
+        let centres = nature.centres(stream, sizes.len());
+        let images = |(identity, &size): (usize, &usize)| {
+            let mut stream = Stream::new(seed, Purpose::World, number, 1 + identity as u64);
+            nature.images(&mut stream, &centres[identity], size)
+        };
+        let rows: Vec<Vec<f32>> = sizes.par_iter().enumerate().map(images).collect();
+        let total = sizes.iter().sum::<usize>();
+        let labels: Vec<u32> = sizes
+            .iter()
+            .enumerate()
+            .flat_map(|(identity, &size)| std::iter::repeat_n(identity as u32, size))
+            .collect();
+        let rows: Vec<&[f32]> = rows.iter().flat_map(|rows| rows.chunks_exact(nature.dim)).collect();
+        let order = stream.sample(total, total);
+        let data = order.iter().flat_map(|&at| rows[at as usize]).copied().collect();
+        Self {
+            embeddings: unit_rows(data, nature.dim),
+            labels: order.iter().map(|&at| labels[at as usize]).collect(),
+        }
+    }
+}
+
+/// Images of each identity: of a few or of hundreds, even or uneven, with any share of identities of one image.
+fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
+    let rows = scale(stream, LEAST_ROWS.min(most) as f64, most as f64);
+    let kind = stream.uniform();
+    let alone = between(stream, 0.0, 0.7);
+    let alone = perhaps(stream, 0.6, alone);
+    let (mean, spread, alone) = match kind {
+        k if k < 0.35 => (scale(stream, 5.0, 80.0), between(stream, 0.0, 1.3), alone),
+        k if k < 0.55 => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
+        k if k < 0.75 => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
+        _ => (scale(stream, 2.5, 25.0), between(stream, 0.5, 1.5), between(stream, 0.3, 0.85)),
+    };
+    let (mut sizes, mut total) = (Vec::new(), 0);
+    while total < rows as usize {
+        let size = match stream.uniform() < alone {
+            true => 1,
+            false => (mean * exp(spread * stream.normal() - spread * spread / 2.0)).round().clamp(2.0, 600.0)
+                as usize,
+        };
+        sizes.push(size);
+        total += size;
+    }
+    sizes
+}
+
+fn direction(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
+    let mut row = Nature::coordinates(stream, deviations, traits);
+    normalise(&mut row);
+    row
+}
+
+impl Nature {
+    fn draw(stream: &mut Stream) -> Self {
+        let dim = [64, 96, 128, 192, 256, 384, 512][stream.below(7)];
+        let [identity, noise] = spectra(stream, dim);
+        let traits = between(stream, 0.0, 1.0);
+        let noise_traits = between(stream, 0.0, 0.8);
+        let (pull, repeats) = (between(stream, 0.0, 2.0), between(stream, 0.0, 0.5));
+        let mut nature = Self {
+            dim,
+            identity,
+            noise,
+            traits: perhaps(stream, 0.8, traits),
+            noise_traits: perhaps(stream, 0.5, noise_traits),
+            modes: 1 + stream.below(5),
+            mode_share: between(stream, 0.0, 0.35),
+            level: 0.0,
+            uneven: between(stream, 0.05, 0.45),
+            uneven_identities: between(stream, 0.0, 0.3),
+            junk_from: 0.0,
+            junk_pull: perhaps(stream, 0.7, pull),
+            junk: Vec::new(),
+            repeats: perhaps(stream, 0.5, repeats),
+            repeat_noise: between(stream, 0.1, 0.6),
+            offset: Vec::new(),
+        };
+        nature.junk = (0..2 + stream.below(14)).map(|_| direction(stream, &nature.identity, 0.0)).collect();
+        nature.level = nature.draw_level(stream);
+        nature.junk_from = nature.level * exp(between(stream, 0.0, 0.5));
+        let share = between(stream, 0.0, 0.6);
+        let share = perhaps(stream, 0.5, share) as f32;
+        nature.offset = nature.direction(stream).iter().map(|v| share * v).collect();
+        nature
+    }
+
+    /// Noise that leaves images of one identity so alike, in units of how alike strangers are by chance, that they can be
+    /// told apart with ease or hardly.
+    fn draw_level(&self, stream: &mut Stream) -> f64 {
+        const PAIRS: usize = 200;
+        let square = |_| {
+            let (a, b) = (self.direction(stream), self.direction(stream));
+            a.iter().zip(&b).map(|(a, b)| f64::from(a * b)).sum::<f64>().powi(2)
+        };
+        let spread = ((0..PAIRS).map(square).sum::<f64>() / PAIRS as f64).sqrt();
+        let cosine = (spread * scale(stream, 3.0, 14.0)).min(0.95);
+        (1.0 / cosine - 1.0).sqrt()
+    }
+
+    fn coordinates(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
+        let of = |&deviation: &f32| {
+            let value = deviation * stream.rough_normal();
+            if traits == 0.0 { value } else { value * exp(traits * f64::from(stream.rough_normal())) as f32 }
+        };
+        deviations.iter().map(of).collect()
+    }
+
+    /// A random direction, as identities have it.
+    fn direction(&self, stream: &mut Stream) -> Vec<f32> {
+        direction(stream, &self.identity, self.traits)
+    }
+
+    /// Centres of identities along a tree: neighbours in number share groups, and those share larger ones.
+    fn centres(&self, stream: &mut Stream, identities: usize) -> Vec<Vec<f32>> {
+        let mut groups = Vec::new();
+        let count = identities as f64;
+        let likeness = if stream.uniform() < 0.2 {
+            // A few topics, and what is nearer within each.
+            let size = count / scale(stream, 3.0, 30.0);
+            groups.push((size, 1.0));
+            groups.push((size / scale(stream, 2.0, 10.0), stream.uniform()));
+            groups.retain(|&(size, _)| size > 1.5);
+            between(stream, 0.4, 0.95)
+        } else {
+            let mut size = count / scale(stream, 2.0, (count / 2.0).max(2.0));
+            while size > 1.5 && groups.len() < 8 {
+                groups.push((size, 0.05 + stream.uniform().powi(2)));
+                size /= scale(stream, 1.8, 8.0);
+            }
+            let likeness = between(stream, 0.15, 0.97);
+            perhaps(stream, 0.9, likeness)
+        };
+        let all: f64 = groups.iter().map(|(_, share)| share).sum();
+        let mut centres = vec![vec![0.0; self.dim]; identities];
+        let mut left = vec![1.0; identities];
+        for (size, share) in groups {
+            let share = likeness * share / all;
+            let directions: Vec<Vec<f32>> =
+                (0..=((identities - 1) as f64 / size) as usize).map(|_| self.direction(stream)).collect();
+            for (identity, centre) in centres.iter_mut().enumerate() {
+                let part = (2.0 * share * stream.uniform()).min(left[identity] - 0.02).max(0.0);
+                left[identity] -= part;
+                add(centre, part.sqrt(), &directions[(identity as f64 / size) as usize]);
+            }
+        }
+        for (centre, left) in centres.iter_mut().zip(left) {
+            add(centre, left.sqrt(), &self.direction(stream));
+            normalise(centre);
+        }
+        centres
+    }
+
+    /// The images of one identity, one after the other.
+    fn images(&self, stream: &mut Stream, centre: &[f32], count: usize) -> Vec<f32> {
+        let modes = 1 + stream.below(self.modes);
+        let modes: Vec<(Vec<f32>, f64)> = (0..modes)
+            .map(|_| {
+                let mut mode: Vec<f32> =
+                    centre.iter().map(|v| (1.0 - self.mode_share).sqrt() as f32 * v).collect();
+                add(&mut mode, self.mode_share.sqrt(), &self.direction(stream));
+                normalise(&mut mode);
+                (mode, 0.1 + stream.uniform())
+            })
+            .collect();
+        let weights: f64 = modes.iter().map(|mode| mode.1).sum();
+        let own = self.uneven_identities * stream.normal();
+        let mut rows: Vec<Vec<f32>> = Vec::with_capacity(count);
+        for at in 0..count {
+            let mut row = match at > 0 && stream.uniform() < self.repeats {
+                true => {
+                    let mut row = rows[stream.below(at)].clone();
+                    let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();
+                    let share = f64::from(length) * (0.05 + self.repeat_noise * stream.uniform());
+                    add(&mut row, share, &self.noise(stream));
+                    row
+                }
+                false => self.image(stream, &modes, weights, own),
+            };
+            rows.push(std::mem::take(&mut row));
+        }
+        for row in &mut rows {
+            normalise(row);
+            add(row, 1.0, &self.offset);
+            normalise(row);
+        }
+        rows.concat()
+    }
+
+    fn image(&self, stream: &mut Stream, modes: &[(Vec<f32>, f64)], weights: f64, own: f64) -> Vec<f32> {
+        let mut at = stream.uniform() * weights;
+        let chosen = modes.iter().position(|(_, weight)| {
+            at -= weight;
+            at < 0.0
+        });
+        let mut row = modes[chosen.unwrap_or(0)].0.clone();
+        let z = stream.normal();
+        // Poor images are more and poorer than good ones are good.
+        let level = (self.level * exp(own + self.uneven * (z + z.max(0.0).powi(2) / 4.0))).min(20.0);
+        add(&mut row, level, &self.noise(stream));
+        let pull = self.junk_pull * (level - self.junk_from).max(0.0);
+        add(&mut row, pull, &self.junk[stream.below(self.junk.len())]);
+        row
+    }
+
+    fn noise(&self, stream: &mut Stream) -> Vec<f32> {
+        let mut row = Self::coordinates(stream, &self.noise, self.noise_traits);
+        // Heavy tails, not more noise.
+        let smaller = exp(-self.noise_traits * self.noise_traits) as f32;
+        row.iter_mut().for_each(|v| *v *= smaller);
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_threads<T: Send>(count: usize, run: impl Fn() -> T + Sync + Send) -> T {
+        rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap().install(run)
+    }
+
+    #[test]
+    fn worlds_are_unit_rows_that_differ_and_do_not_depend_on_threads() {
+        let [one, three] = [1, 3].map(|count| on_threads(count, || World::draw(1, 2, 3000)));
+        assert_eq!(one.embeddings.as_slice(), three.embeddings.as_slice());
+        assert_eq!(one.labels, three.labels);
+        assert_eq!(one.labels.len(), one.embeddings.len());
+        for row in one.embeddings.as_slice().chunks_exact(one.embeddings.dim()) {
+            assert!((row.iter().map(|v| v * v).sum::<f32>() - 1.0).abs() < 1e-4);
+        }
+        let other = World::draw(1, 3, 3000);
+        assert_ne!(one.embeddings.len(), other.embeddings.len());
+    }
+
+    #[test]
+    fn images_of_one_identity_are_nearer_than_strangers() {
+        let World { embeddings, labels } = World::draw(4, 0, 2000);
+        let (mut same, mut other) = ((0.0, 0), (0.0, 0));
+        for i in 0..400 {
+            for j in 0..i {
+                let sum = if labels[i] == labels[j] { &mut same } else { &mut other };
+                let dot: f32 = embeddings.row(i).iter().zip(embeddings.row(j)).map(|(a, b)| a * b).sum();
+                *sum = (sum.0 + f64::from(dot), sum.1 + 1);
+            }
+        }
+        assert!(same.0 / f64::from(same.1) > other.0 / f64::from(other.1) + 0.1);
+    }
+}

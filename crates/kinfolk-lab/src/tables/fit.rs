@@ -1,0 +1,214 @@
+//! The training of methods that need a model, on the training part. What there is to choose about them is chosen on
+//! identities that are held out from it.
+
+use super::methods::Listed;
+use super::options::TableOptions;
+use super::part::Part;
+use crate::measure::measure;
+use kinfolk::{Context, Error, Problem};
+use kinfolk_cli::bars::Bars;
+use kinfolk_cli::failure::Failure;
+use kinfolk_cli::machine;
+use kinfolk_nn::{
+    Checkpoints, FitParams, Gcn, GcnEParams, GcnModel, GcnVParams, LearnedMethod, LgcnTraining, LtcTraining,
+    ModelFile, PivotShape, TrainParams, Trial, train, train_lgcn, train_ltc,
+};
+
+/// Identities that networks are not fitted to, if these are between a tenth and half of them.
+const HELD_OUT: f32 = 20.0;
+/// Candidate sets in a pass of GCN-E where it must be quick.
+const QUICK_SETS: usize = 200;
+/// Pivots in a pass of L-GCN, and proposals in one of LTC, where it must be quick.
+const QUICK_PIVOTS: usize = 2_000;
+const QUICK_PROPOSALS: usize = 2_000;
+
+/// A method's model.
+pub struct Fitted {
+    pub name: &'static str,
+    pub model: ModelFile,
+    /// What was tried on held-out identities, in words.
+    pub tried: &'static str,
+    /// What was chosen, in words.
+    pub chosen: String,
+    /// What a reader should know of the training; empty where another method's says it.
+    pub note: String,
+}
+
+/// Trains every one of these methods that needs a model.
+pub fn fit(methods: &[Listed], part: &Part, options: &TableOptions) -> Result<Vec<Fitted>, Failure> {
+    let mut fitted = Vec::new();
+    for listed in methods.iter().filter(|listed| listed.info.needs_model) {
+        let training = Training { part, options };
+        match listed.info.name {
+            // One training makes the model of both.
+            "gcn-v" | "gcn-ve" if fitted.iter().any(|known: &Fitted| known.name.starts_with("gcn-")) => {}
+            "gcn-v" | "gcn-ve" => fitted.extend(training.gcn()?),
+            "lgcn" => fitted.push(training.lgcn()?),
+            "ltc" => fitted.push(training.ltc()?),
+            _ => fitted.push(training.by_default(listed)?),
+        }
+    }
+    Ok(fitted)
+}
+
+struct Training<'a> {
+    part: &'a Part,
+    options: &'a TableOptions,
+}
+
+impl Training<'_> {
+    fn problem(&self) -> kinfolk::Result<Problem<'_>> {
+        let Part { features, labels, graph, .. } = self.part;
+        Problem::new(features).with_graph(graph)?.with_labels(labels)
+    }
+
+    /// The share of the identities that networks are not fitted to.
+    fn held_out(&self) -> f32 {
+        (HELD_OUT / self.part.identities() as f32).clamp(0.1, 0.5)
+    }
+
+    /// How a network is fitted: as by default, but for the options, and never with more epochs.
+    fn fit_params(&self, default: &FitParams, quick_examples: usize) -> FitParams {
+        FitParams {
+            epochs: self.options.epochs.unwrap_or(default.epochs).min(default.epochs),
+            validation: self.held_out(),
+            examples: if self.options.quick { quick_examples } else { default.examples },
+            seed: self.options.seed,
+            ..default.clone()
+        }
+    }
+
+    fn gcn_params(&self) -> TrainParams {
+        let (v, e) = (GcnVParams::default(), GcnEParams::default());
+        let gcn_v = GcnVParams {
+            fit: FitParams {
+                epochs: self.options.epochs.unwrap_or(v.fit.epochs),
+                validation: self.held_out(),
+                batch: (self.part.labels.len() / 800).next_power_of_two().clamp(64, 256),
+                seed: self.options.seed,
+                ..v.fit.clone()
+            },
+            ..v
+        };
+        let gcn_e = GcnEParams { fit: self.fit_params(&e.fit, QUICK_SETS), ..e };
+        TrainParams {
+            gcn_v,
+            gcn_e: self.options.includes("gcn-ve").then_some(gcn_e),
+            k_rebuild: Some(self.part.graph.k()),
+        }
+    }
+
+    /// GCN-V and, if it is compared, GCN-E.
+    fn gcn(&self) -> Result<Vec<Fitted>, Failure> {
+        machine::return_large_blocks();
+        let (params, problem, bars) = (self.gcn_params(), self.problem()?, Bars::default());
+        let context = Context::new(&bars).with_seed(self.options.seed);
+        let (trained, cost) = measure(|| train(&problem, &params, None, &mut |_| Ok(()), &context));
+        let model = trained?.model;
+        let networks = if model.gcn_e.is_some() { "GCN-V and GCN-E were" } else { "GCN-V was" };
+        let unused = match model.gcn_e.is_some() && model.config.rho == 0.0 {
+            true => "; GCN-E did not help on held-out identities and is not used",
+            false => "",
+        };
+        let note = format!(
+            "{networks} fitted to the training part in {:.1} s, but for a tenth of the identities (up to half where these \
+             are fewer than {HELD_OUT}), on which the rest was chosen{unused}.",
+            cost.seconds
+        );
+        let fitted = |name, method: Gcn, note| -> Result<Fitted, Failure> {
+            let tried = "by `train`, on identities held out from fitting: graph, density, rho, tau";
+            Ok(Fitted {
+                name,
+                chosen: describe_gcn(&method, name == "gcn-ve"),
+                model: model_of(&method)?,
+                tried,
+                note,
+            })
+        };
+        let mut all = Vec::new();
+        if self.options.includes("gcn-v") {
+            all.push(fitted("gcn-v", Gcn::vertex_only(model.clone()), note.clone())?);
+        }
+        if self.options.includes("gcn-ve") {
+            let note = if all.is_empty() { note } else { String::new() };
+            all.push(fitted("gcn-ve", Gcn::new(model), note)?);
+        }
+        Ok(all)
+    }
+
+    fn lgcn(&self) -> Result<Fitted, Failure> {
+        let Part { features, labels, graph, .. } = self.part;
+        let default = LgcnTraining::default();
+        let params = LgcnTraining {
+            shape: PivotShape { k1: default.shape.k1.min(graph.k()), ..default.shape },
+            fit: self.fit_params(&default.fit, QUICK_PIVOTS),
+            ..default
+        };
+        let (trained, cost) = measure(|| train_lgcn(features, labels, graph, &params, &Bars::default()));
+        let model = trained?.model;
+        Ok(Fitted {
+            name: "lgcn",
+            model: model_of(&model)?,
+            tried: "by `train`, on identities held out from fitting: least probability, largest size",
+            chosen: format!("th {} max_size {}", model.settings.th, model.settings.max_size),
+            note: note_of("L-GCN", cost.seconds),
+        })
+    }
+
+    fn ltc(&self) -> Result<Fitted, Failure> {
+        let Part { features, labels, graph, .. } = self.part;
+        let default = LtcTraining::default();
+        let params = LtcTraining { fit: self.fit_params(&default.fit, QUICK_PROPOSALS), ..default };
+        let (trained, cost) = measure(|| train_ltc(features, labels, graph, &params, &Bars::default()));
+        let model = trained?.model;
+        let params = model.params();
+        let segment = if params.segment.is_some() { "with" } else { "without" };
+        let thresholds = params.proposals.settings.len();
+        Ok(Fitted {
+            name: "ltc",
+            model: model_of(&model)?,
+            tried: "by `train`, on identities held out from fitting: thresholds, least score, whether GCN-S is used",
+            chosen: format!("thresholds {thresholds} least {} {segment} GCN-S", params.least),
+            note: note_of("LTC", cost.seconds),
+        })
+    }
+
+    /// As `kinfolk train` does it.
+    fn by_default(&self, listed: &Listed) -> Result<Fitted, Failure> {
+        let info = listed.info;
+        let learner = listed.entry.learner().ok_or_else(no_model)?;
+        let (problem, bars) = (self.problem()?, Bars::default());
+        let context = Context::new(&bars).with_seed(self.options.seed);
+        let (trained, cost) = measure(|| learner.train(&problem, Checkpoints::default(), &context));
+        let trained = trained?;
+        let better = |best: &&Trial, trial: &&Trial| best.f.total_cmp(&trial.f);
+        let best = trained.trials.iter().max_by(better).map(|trial| super::grid::describe(&trial.settings));
+        Ok(Fitted {
+            name: info.name,
+            model: trained.model().ok_or_else(no_model)?,
+            tried: "by `train`, on identities held out from fitting",
+            chosen: best.unwrap_or_else(|| "nothing".to_owned()),
+            note: note_of(info.title, cost.seconds),
+        })
+    }
+}
+
+fn model_of(method: &dyn LearnedMethod) -> Result<ModelFile, Failure> {
+    Ok(method.to_model().ok_or_else(no_model)?)
+}
+
+fn no_model() -> Error {
+    let (expected, found) = ("methods that can be trained", "one that cannot".to_owned());
+    Error::Parameter { field: "methods", expected, found }
+}
+
+fn note_of(title: &str, seconds: f64) -> String {
+    format!("{title} was fitted to the training part, but for as many identities, in {seconds:.1} s.")
+}
+
+fn describe_gcn(gcn: &Gcn, gcn_e: bool) -> String {
+    let GcnModel { config, .. } = gcn.model();
+    let graph = if config.rebuild { "graph rebuilt" } else { "graph as it is" };
+    let rho = if gcn_e { format!(" rho {:.1}", config.rho) } else { String::new() };
+    format!("{graph} density {:.2}{rho} tau {:.2}", config.density, gcn.settings.tau)
+}

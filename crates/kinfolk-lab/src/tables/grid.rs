@@ -1,0 +1,181 @@
+//! The settings of each method that are tried on training identities: as many for each.
+
+use super::part::Part;
+use kinfolk::{Method, Result};
+use std::collections::HashMap;
+
+/// Settings that are tried of each method that has anything to choose.
+pub const SETTINGS: usize = 12;
+
+/// Values of parameters by name.
+pub type Setting = Vec<(&'static str, String)>;
+
+/// Not a parameter of any method: for those that are given the number of clusters, which grows with the set.
+const ROWS_PER_CLUSTER: &str = "rows per cluster";
+
+/// What is tried, with a description of it.
+pub struct Grid {
+    pub settings: Vec<Setting>,
+    pub description: &'static str,
+}
+
+/// Sets the parameters of a method that is to cluster this many rows.
+pub fn apply(setting: &Setting, method: &mut dyn Method, rows: usize) -> Result<()> {
+    for (name, value) in setting {
+        match value.parse::<f64>() {
+            Ok(each) if *name == ROWS_PER_CLUSTER => {
+                let clusters = (rows as f64 / each).round().max(1.0);
+                method.parameters_mut().set("clusters", &clusters.to_string())?;
+            }
+            _ => method.parameters_mut().set(name, value)?,
+        }
+    }
+    Ok(())
+}
+
+/// A setting in words: numbers with three decimals at most.
+pub fn describe(setting: &Setting) -> String {
+    let rounded = |value: &String| match value.parse::<f64>() {
+        Ok(number) => format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        Err(_) => value.clone(),
+    };
+    match setting.is_empty() {
+        true => "nothing".to_owned(),
+        false => {
+            let words: Vec<String> =
+                setting.iter().map(|(name, value)| format!("{name} {}", rounded(value))).collect();
+            words.join(" ")
+        }
+    }
+}
+
+/// What the training part says about where to look.
+pub struct Scales {
+    /// Similarities between which those of nearly all edges lie, evenly spaced.
+    levels: [f64; SETTINGS],
+    /// Mean size of an identity.
+    mean: f64,
+    /// Size of the largest.
+    largest: usize,
+}
+
+impl Scales {
+    pub fn of(part: &Part) -> Self {
+        let mut similarities: Vec<f32> =
+            (0..part.graph.len()).flat_map(|i| part.graph.neighbours(i).1).copied().collect();
+        similarities.sort_unstable_by(f32::total_cmp);
+        let at = |share: f64| match similarities.len() {
+            0 => 0.5,
+            n => f64::from(similarities[((n - 1) as f64 * share) as usize]),
+        };
+        let (low, high) = (at(0.01), at(0.99));
+        let step = (high - low) / (SETTINGS - 1) as f64;
+        let mut sizes = HashMap::new();
+        part.labels.iter().for_each(|label| *sizes.entry(label).or_insert(0) += 1);
+        Scales {
+            levels: std::array::from_fn(|i| low + i as f64 * step),
+            mean: part.labels.len() as f64 / sizes.len().max(1) as f64,
+            largest: sizes.into_values().max().unwrap_or(1),
+        }
+    }
+}
+
+/// What is tried of the method of this name; its defaults alone if there is nothing here.
+pub fn grid(name: &str, scales: &Scales) -> Grid {
+    // Every other level, and not the first, where everything is one cluster.
+    let every_other: [f64; SETTINGS / 2] = std::array::from_fn(|i| scales.levels[2 * i + 1]);
+    let distance = |level: f64| (2.0 - 2.0 * level).max(1e-6).sqrt();
+    match name {
+        "kmeans" | "minibatch-kmeans" | "spectral" => Grid {
+            // Few clusters first, which cost least.
+            settings: one(ROWS_PER_CLUSTER, geometric(4.0, 0.25).map(|times| (times * scales.mean).max(1.0))),
+            description: "rows per cluster, from 4 to 1/4 times the mean of identities",
+        },
+        "hac" => {
+            // Means of pairs that are not neighbours are less than the similarity of any edge.
+            let highest = scales.levels[SETTINGS - 1];
+            let means = std::array::from_fn(|i| distance(highest * (i as f64 + 0.5) / SETTINGS as f64));
+            let description = "average linkage, distance at mean similarities from 0 to the highest";
+            Grid { settings: one("distance", means), description }
+        }
+        "meanshift" => {
+            // The smallest first: mean shift takes the longer the farther it looks.
+            let mut distances = scales.levels.map(distance);
+            distances.reverse();
+            Grid { settings: one("bandwidth", distances), description: "bandwidth at the similarities" }
+        }
+        "aro" => Grid {
+            settings: one("threshold", geometric(0.05, 4.0)),
+            description: "threshold, from 0.05 to 4",
+        },
+        "dbscan" | "dbscan-knn" => Grid {
+            settings: two("eps", every_other.map(|level| (1.0 - level).max(1e-6)), "min", [2, 5]),
+            description: "eps at every other similarity, min 2 and 5",
+        },
+        "cdp" => {
+            let largest = scales.largest.max(2);
+            let description = "th at every other similarity, max_size 1 and 2 times the largest identity";
+            Grid { settings: two("th", every_other, "max_size", [largest, 2 * largest]), description }
+        }
+        "hdbscan" => Grid {
+            settings: two("min_cluster_size", [2.0, 3.0, 4.0, 6.0, 10.0, 15.0], "min_samples", [1, 5]),
+            description: "min_cluster_size 2, 3, 4, 6, 10, 15, min_samples 1 and 5",
+        },
+        "chinese-whispers" | "infomap" => {
+            Grid { settings: one("th", scales.levels), description: "th at the similarities" }
+        }
+        "density" => Grid { settings: one("tau", scales.levels), description: "tau at the similarities" },
+        _ => Grid { settings: vec![Setting::new()], description: "nothing: its defaults" },
+    }
+}
+
+/// Each value of one parameter.
+fn one(name: &'static str, values: [f64; SETTINGS]) -> Vec<Setting> {
+    values.iter().map(|value| vec![(name, value.to_string())]).collect()
+}
+
+/// Each value of one parameter with each of another.
+fn two(
+    first: &'static str,
+    values: [f64; SETTINGS / 2],
+    second: &'static str,
+    others: [usize; 2],
+) -> Vec<Setting> {
+    let both = values.iter().flat_map(|value| others.map(|other| (value.to_string(), other.to_string())));
+    both.map(|(value, other)| vec![(first, value), (second, other)]).collect()
+}
+
+/// Evenly spaced in logarithms.
+fn geometric(from: f64, to: f64) -> [f64; SETTINGS] {
+    std::array::from_fn(|i| from * (to / from).powf(i as f64 / (SETTINGS - 1) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_one_that_its_method_takes() {
+        let scales = Scales { levels: std::array::from_fn(|i| i as f64 / 12.0), mean: 20.0, largest: 70 };
+        for entry in kinfolk_methods::METHODS.iter() {
+            let name = entry.info().name;
+            let Grid { settings, description } = grid(name, &scales);
+            assert!(settings.len() == SETTINGS || settings == [Setting::new()], "{name}");
+            assert!(!description.is_empty());
+            for setting in settings {
+                let Some(mut method) = entry.make() else { continue };
+                apply(&setting, &mut *method, 1000).unwrap();
+                assert!(
+                    !entry.info().needs_clusters || method.parameters().get("clusters").unwrap() != "auto"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn settings_are_described_with_few_digits() {
+        let setting = vec![("eps", 0.25f64.sqrt().cbrt().to_string()), ("min", "2".to_owned())];
+        assert_eq!(describe(&setting), "eps 0.794 min 2");
+        assert_eq!(describe(&Setting::new()), "nothing");
+    }
+}

@@ -1,0 +1,33 @@
+//! Every method of the registry on the same sets.
+//!
+//! Every method has the same graph, the same number of settings to choose from (`grid`) and the same time for each. The
+//! setting with the best mean of pairwise and BCubed F on the training part is then used for everything else. Networks
+//! are fitted to the training part (`fit`). Labels of the test part give the scores that are printed and nothing else.
+//!
+//! | file | what |
+//! |---|---|
+//! | `methods` | the registry in the order of the tables |
+//! | `part` | labelled rows and their graph |
+//! | `options` | which methods, how long, where to |
+//! | `grid` | the settings of each method that are tried |
+//! | `fit` | the training of methods that need a model |
+//! | `comparison` | choosing a setting, running within a time limit (`limit`, `outcome`) |
+//! | `report` | tables and notes on the terminal and in files |
+//! | `table1`, `table2`, `runtime` | the tables |
+//!
+//! Cost: for each method [`grid::SETTINGS`] runs on the training part and one on each test part; the fitting of networks.
+
+mod comparison;
+mod fit;
+mod grid;
+mod limit;
+mod methods;
+mod options;
+mod outcome;
+mod part;
+mod report;
+pub mod runtime;
+pub mod table1;
+pub mod table2;
+
+pub use options::TableOptions;

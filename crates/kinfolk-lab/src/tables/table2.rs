@@ -1,0 +1,104 @@
+//! Every method on one set: Table 2 of the paper, on a long-tailed set of many small identities, or a set of one's own.
+
+use super::TableOptions;
+use super::comparison::Comparison;
+use super::outcome::FIELDS;
+use super::part::Part;
+use super::report::{Report, describe_both};
+use crate::labelled::read_both;
+use crate::picture::{Bars, draw_bars};
+use clap::Args;
+use kinfolk::synth::{Synth, SynthParams};
+use kinfolk_cli::failure::Failure;
+use std::path::PathBuf;
+
+/// Identities to test on, and as many to train on.
+const IDENTITIES: usize = 3_984;
+const QUICK_IDENTITIES: usize = 300;
+
+#[derive(Args)]
+#[command(after_help = "Example:  kinfolk bench table2 --quick
+          kinfolk bench table2 --train a.npy a_labels.npy --test b.npy b_labels.npy -k 80")]
+pub struct Arguments {
+    #[command(flatten)]
+    options: TableOptions,
+    /// Labelled embeddings to train on, instead of a synthetic set
+    #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "test", conflicts_with = "identities")]
+    train: Option<Vec<PathBuf>>,
+    /// Those to test on, of other identities
+    #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "train")]
+    test: Option<Vec<PathBuf>>,
+    /// Identities of the synthetic set to test on, and as many to train on, about 6.8 rows each [default: 3984, quick 300]
+    #[arg(long, value_name = "N")]
+    identities: Option<usize>,
+    /// Neighbours of each row
+    #[arg(short, value_name = "K", default_value_t = 5)]
+    k: usize,
+}
+
+impl Arguments {
+    pub fn of(options: TableOptions) -> Self {
+        Arguments { options, train: None, test: None, identities: None, k: 5 }
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { options, train, test, identities, k } = arguments;
+    options.directory("table2")?;
+    let seed = options.seed;
+    let (origin, [train, test]) = match (train, test) {
+        (Some(train), Some(test)) => (train[0].display().to_string(), read_both(&train, &test)?),
+        _ => {
+            let each = identities.unwrap_or(if options.quick { QUICK_IDENTITIES } else { IDENTITIES });
+            let synth = Synth::new(long_tailed(2 * each, seed))?;
+            let part = |range| Ok::<_, Failure>(synth.part(range)?.to_embeddings()?.into());
+            ("Synthetic, long-tailed".to_owned(), [part(0..each)?, part(each..2 * each)?])
+        }
+    };
+    let mut comparison = Comparison::new("table2", options, Part::new(train, k, seed)?)?;
+    let test = Part::new(test, k, seed)?;
+    let outcomes = comparison.compare(&test)?;
+    let mut csv = format!("method,rows,identities,{FIELDS}\n");
+    let (mut lines, mut bars) = (Vec::new(), Vec::new());
+    for (candidate, outcome) in comparison.candidates.iter().zip(&outcomes) {
+        let mut line = vec![candidate.name().to_owned()];
+        line.extend(outcome.cells(comparison.limit));
+        lines.push(line);
+        csv += &format!(
+            "{},{},{},{}\n",
+            candidate.name(),
+            test.labels.len(),
+            test.identities(),
+            outcome.fields().join(",")
+        );
+        if let Some(values) = outcome.both_f() {
+            bars.push(Bars {
+                name: candidate.name().to_owned(),
+                colour: candidate.listed.info.color,
+                values,
+            });
+        }
+    }
+    let report = Report {
+        title: "Table 2: many small identities".to_owned(),
+        set: describe_both(&origin, &comparison.train, &test),
+        headings: ["method", "clusters", "pairwise F", "BCubed F", "s"].map(str::to_owned).to_vec(),
+        lines,
+        csv,
+        picture: draw_bars("F of each method, percent", ["pairwise F", "BCubed F"], &bars),
+    };
+    report.write(&comparison)
+}
+
+/// As many identities, of as many rows, as the clothes of the paper's second set.
+fn long_tailed(identities: usize, seed: u64) -> SynthParams {
+    SynthParams {
+        identities,
+        seed,
+        mean_size: 6.767,
+        min_size: 1,
+        max_size: 100,
+        singletons: 0.1,
+        ..SynthParams::default()
+    }
+}

@@ -1,0 +1,199 @@
+//! The tables of `kinfolk-lab` on sets that take seconds: what they write, whom they compare, and where they stop.
+
+mod common;
+
+use common::{lab, synthetic_parts};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+const METHODS: [&str; 18] = [
+    "kmeans",
+    "minibatch-kmeans",
+    "hac",
+    "dbscan",
+    "dbscan-knn",
+    "meanshift",
+    "spectral",
+    "aro",
+    "cdp",
+    "lgcn",
+    "ltc",
+    "chinese-whispers",
+    "hdbscan",
+    "infomap",
+    "density",
+    "kin",
+    "gcn-v",
+    "gcn-ve",
+];
+
+/// What a table wrote.
+struct Written {
+    stdout: String,
+    markdown: String,
+    picture: String,
+    /// A map from column to value for each line of the CSV file.
+    lines: Vec<HashMap<String, String>>,
+}
+
+impl Written {
+    fn column(&self, name: &str) -> Vec<&str> {
+        self.lines.iter().map(|line| line[name].as_str()).collect()
+    }
+
+    /// Both F's and the seconds of every run that ended are numbers, and there is nothing where it did not.
+    fn check_values(&self) {
+        for line in &self.lines {
+            let done = line["ended"] == "done";
+            for (name, most) in
+                [("pairwise_f", 100.0), ("bcubed_f", 100.0), ("seconds", 1e4), ("clusters", 1e6)]
+            {
+                match line[name].parse::<f64>() {
+                    Ok(value) => assert!(done && (0.0..=most).contains(&value), "{line:?}"),
+                    Err(_) => assert!(!done && line[name].is_empty(), "{line:?}"),
+                }
+            }
+        }
+    }
+}
+
+fn table(name: &str, arguments: &[&str]) -> Written {
+    let directory = TempDir::new().unwrap();
+    let (code, stdout, stderr) = lab(directory.path(), &[&[name][..], arguments].concat());
+    assert_eq!(code, 0, "{name}: {stderr}");
+    read(&directory.path().join(format!("bench-{name}")), name, stdout)
+}
+
+fn read(directory: &Path, name: &str, stdout: String) -> Written {
+    let file = |end: &str| fs::read_to_string(directory.join(format!("{name}.{end}"))).unwrap();
+    let (csv, markdown, picture) = (file("csv"), file("md"), file("svg"));
+    let mut rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let heading = rows.next().unwrap();
+    let lines: Vec<HashMap<String, String>> = rows
+        .map(|row| {
+            assert_eq!(row.len(), heading.len(), "{csv}");
+            heading.iter().cloned().zip(row).collect()
+        })
+        .collect();
+    assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n"), "{picture}");
+    assert!(!picture.contains("NaN") && !picture.contains("inf\""), "{picture}");
+    for said in ["How parameters were chosen", "seed 0", "kinfolk 0.", "settings of each method"] {
+        assert!(markdown.contains(said), "{said}: {markdown}");
+    }
+    Written { stdout, markdown, picture, lines }
+}
+
+#[test]
+fn every_registered_method_is_in_the_list() {
+    let (mut listed, mut registered) = (METHODS.to_vec(), kinfolk_methods::names().collect::<Vec<_>>());
+    listed.sort_unstable();
+    registered.sort_unstable();
+    assert_eq!(listed, registered);
+}
+
+#[test]
+fn table1_has_every_method_at_every_size() {
+    let tiny = ["--rows-per-part", "700", "--parts", "2,1", "-k", "20", "--epochs", "1", "--quick"];
+    let written = table("table1", &[&tiny[..], &["--limit", "60"]].concat());
+    assert_eq!(written.column("method"), METHODS.repeat(2));
+    let mut parts = vec!["1"; 18];
+    parts.extend(["2"; 18]);
+    assert_eq!(written.column("parts"), parts);
+    assert!(written.column("ended").iter().all(|ended| *ended == "done"), "{:?}", written.column("ended"));
+    written.check_values();
+    let rows: Vec<usize> = written.column("rows").iter().map(|rows| rows.parse().unwrap()).collect();
+    assert!(rows[18] > rows[0] * 3 / 2, "{rows:?}");
+    for method in METHODS {
+        assert!(written.picture.contains(&format!(">{method}<")), "{method}");
+        assert!(written.markdown.contains(&format!("| {method} |")), "{method}");
+        assert!(written.stdout.contains(method), "{method}");
+    }
+    assert!(written.markdown.contains("quadratic") && written.markdown.contains("| N^2 D |"));
+    for fitted in ["GCN-V and GCN-E were fitted", "L-GCN was fitted", "LTC was fitted"] {
+        assert!(written.markdown.contains(fitted), "{}", written.markdown);
+    }
+    // Everybody who chooses does so from as many settings.
+    let chosen = written.markdown.lines().filter(|line| line.contains("| 12 |")).count();
+    assert_eq!(chosen, 13, "{}", written.markdown);
+}
+
+#[test]
+fn what_takes_too_long_is_stopped_and_said_to_be() {
+    let arguments =
+        ["--rows-per-part", "1400", "--parts", "1,2", "-k", "20", "--methods", "meanshift,kin,density"];
+    let written = table("table1", &[&arguments[..], &["--limit", "0.000001"]].concat());
+    // In the order of the table, not in that of the option.
+    assert_eq!(written.column("method"), ["meanshift", "density", "kin"].repeat(2));
+    let ended = ["not run", "not run", "over the limit", "not run", "not run", "not run"];
+    assert_eq!(written.column("ended"), ended);
+    written.check_values();
+    assert_eq!(written.stdout.matches("> 0.000001").count(), 7, "{}", written.stdout);
+    assert!(written.stdout.contains("the first setting took more than 0.000001 s"), "{}", written.stdout);
+}
+
+#[test]
+fn table2_has_every_method() {
+    let written = table("table2", &["--identities", "100", "--epochs", "1", "--quick", "--limit", "60"]);
+    assert_eq!(written.column("method"), METHODS);
+    written.check_values();
+    assert!(written.stdout.contains("K = 5"), "{}", written.stdout);
+    for method in METHODS {
+        assert!(written.picture.contains(&format!(">{method}<")), "{method}");
+    }
+}
+
+#[test]
+fn table2_of_an_own_set() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    synthetic_parts(&at.join("set"), 16, 16);
+    let [train, test] =
+        ["train", "test"].map(|part| ["features", "labels"].map(|what| format!("set/{part}_{what}.npy")));
+    let sets = ["table2", "--train", &train[0], &train[1], "--test", &test[0], &test[1]];
+    let more = ["-k", "10", "--methods", "infomap,density,kin", "-o", "out"];
+    let (code, stdout, stderr) = lab(at, &[&sets[..], &more].concat());
+    assert_eq!(code, 0, "{stderr}");
+    let written = read(&at.join("out"), "table2", stdout);
+    assert_eq!(written.column("method"), ["infomap", "density", "kin"]);
+    assert!(written.stdout.starts_with("set/train_features.npy: "), "{}", written.stdout);
+    assert!(!written.markdown.contains("fitted to the training part"), "{}", written.markdown);
+    let (code, _, stderr) = lab(at, &[&sets[..4], &more].concat());
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
+fn runtime_sweeps_batches_and_thresholds() {
+    let methods = "kmeans,minibatch-kmeans,ltc,infomap,kin";
+    let arguments = ["--rows", "900", "-k", "20", "--methods", methods, "--quick", "--limit", "60"];
+    let written = table("runtime", &arguments);
+    let (mini, ltc) = ("minibatch-kmeans", "ltc");
+    let expected = ["kmeans", mini, mini, mini, mini, ltc, ltc, ltc, ltc, "infomap", "kin"];
+    assert_eq!(written.column("method"), expected);
+    let swept = ["", "256", "1024", "4096", "16384", "1", "2", "4", "8", "", ""];
+    assert_eq!(written.column("swept"), swept);
+    written.check_values();
+    assert_eq!(written.picture.matches("<circle").count(), 2 * 11);
+    assert!(written.picture.contains("seconds from rows to labels"));
+}
+
+#[test]
+fn bad_arguments() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    fs::write(at.join("file"), "").unwrap();
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["table1", "--methods", "guessing"], 2, "invalid value 'guessing'"),
+        (&["table1", "--limit", "0"], 2, "expected a number of seconds above 0"),
+        (&["table1", "--parts", "0"], 2, "0 is not in 1.."),
+        (&["table1", "--full", "--rows-per-part", "9"], 2, "cannot be used with"),
+        (&["table2", "--quick", "-o", "file"], 1, "file: expected a directory to write to, found a file"),
+        (&["all", "--quick", "-o", "file"], 1, "file: expected a directory to write to, found a file"),
+    ];
+    for (arguments, code, message) in cases {
+        let (found, _, stderr) = lab(at, arguments);
+        assert_eq!(found, code, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+    }
+}

@@ -1,0 +1,137 @@
+use super::*;
+use crate::testing::network;
+use tempfile::TempDir;
+
+fn model() -> GcnModel {
+    let config = GcnConfig {
+        k: 7,
+        k_rebuild: 9,
+        tau: 0.7,
+        tau_v: 0.6,
+        density: 0.25,
+        radius: 0.5,
+        rho: 0.25,
+        m: 3,
+        all_neighbours: true,
+        rebuild: true,
+    };
+    GcnModel { gcn_v: network(1, 4, &[6, 5], 1), gcn_e: Some(network(2, 5, &[4, 3], 2)), config }
+}
+
+fn bytes(model: &GcnModel) -> Vec<u8> {
+    model.to_file().to_bytes().unwrap()
+}
+
+fn parse(bytes: &[u8]) -> Result<GcnModel> {
+    GcnModel::from_file(ModelFile::parse(bytes, "m")?)
+}
+
+fn message(bytes: &[u8]) -> String {
+    parse(bytes).unwrap_err().to_string()
+}
+
+/// The file with `from` in its header replaced by `to` of the same length.
+fn edited(from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut bytes = bytes(&model());
+    let at = bytes.windows(from.len()).position(|w| w == from.as_bytes()).expect("the text to edit");
+    bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+    bytes
+}
+
+#[test]
+fn a_model_comes_back_as_it_was() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("m.safetensors");
+    for model in [model(), GcnModel { gcn_e: None, ..model() }] {
+        model.write(&path).unwrap();
+        assert_eq!(GcnModel::read(&path).unwrap(), model);
+        assert_eq!(bytes(&model), bytes(&model), "the same model is the same file");
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    assert_eq!(
+        message(&edited(r#"\"version\":3"#, r#"\"version\":4"#)),
+        "m (metadata, version): expected a version up to 3; a newer kinfolk wrote this model, found 4"
+    );
+}
+
+#[test]
+fn what_an_older_format_lacks_has_a_default() {
+    // Files of version 1 had none of these keys, and files before version 3 no method.
+    let mut file = model().to_file();
+    for key in ["tau_v", "density", "radius", "all_neighbours"] {
+        file.remove_entry(key);
+    }
+    let bytes = file.to_bytes().unwrap();
+    let config = GcnConfig {
+        tau_v: 0.7,
+        density: 0.0,
+        radius: DEFAULT_RADIUS,
+        all_neighbours: false,
+        ..model().config
+    };
+    assert_eq!(parse(&bytes).unwrap(), GcnModel { config, ..model() });
+    let untagged = edited(r#"{\"all"#, r#"{\"all"#);
+    assert!(parse(&untagged).is_ok());
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    assert!(message(&edited("gcn_e.conv1.bias", "gcn_e.conv1.bios")).starts_with(
+        "m (gcn_e): expected a tensor conv1.bias, found classifier.0.bias, classifier.0.weight"
+    ));
+    assert_eq!(
+        message(&edited("gcn_e.conv1.bias", "gcn_w.conv1.bias")).split(", found").next().unwrap(),
+        "m (gcn_e): expected a tensor conv1.bias"
+    );
+    assert_eq!(
+        message(&edited(r#"\"rho\":0.25"#, r#"\"rho\":9.25"#)),
+        "m: expected a usable configuration, found rho: expected a share from 0 to 1, found 9.25"
+    );
+    assert_eq!(
+        message(&edited(r#"\"m\":3"#, r#"\"n\":3"#)),
+        "m (metadata): expected what kinfolk writes, found missing field `m`"
+    );
+    let foreign =
+        safetensors::serialize(Vec::<(String, safetensors::tensor::TensorView)>::new(), None).unwrap();
+    assert_eq!(
+        message(&foreign),
+        "m: expected a kinfolk model (.safetensors), found a .safetensors file that kinfolk did not write"
+    );
+}
+
+#[test]
+fn networks_that_do_not_fit_are_refused() {
+    let mut wide = model();
+    wide.gcn_e = Some(network(2, 4, &[4], 2));
+    assert_eq!(
+        message(&bytes(&wide)),
+        "m: expected GCN-E for rows of 5, the width of the embeddings of GCN-V, found for rows of 4"
+    );
+    let mut two = model();
+    two.gcn_v = network(1, 4, &[5], 2);
+    assert_eq!(message(&bytes(&two)), "m: expected GCN-V with 1 output, the confidence, found 2");
+}
+
+#[test]
+fn damage_is_an_error_and_no_panic() {
+    let whole = bytes(&model());
+    for length in 0..whole.len() {
+        assert!(parse(&whole[..length]).is_err(), "{length} bytes");
+    }
+    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    for at in 0..header {
+        for flip in [1, 0x80] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= flip;
+            // Some digits can change without harm; what counts is that there is an answer.
+            let _ = parse(&damaged);
+        }
+    }
+    let mut nan = whole;
+    nan[header..header + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert!(message(&nan).ends_with("expected finite numbers, found NaN"), "{}", message(&nan));
+}

@@ -1,0 +1,90 @@
+//! What every long call takes besides its input: a seed, and who is told of progress and may cancel.
+
+use crate::Progress;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How work is done: the seed of everything random, and who watches.
+///
+/// ```
+/// use kinfolk::Context;
+/// let context = Context::default().with_seed(7);
+/// assert_eq!(context.seed(), 7);
+/// ```
+pub struct Context<'a> {
+    seed: u64,
+    progress: &'a dyn Progress,
+    timings: Mutex<Timings>,
+}
+
+/// How long each stage took, in the order in which they were first run.
+pub type Timings = Vec<(&'static str, Duration)>;
+
+impl Default for Context<'_> {
+    /// Seed 0, and nobody watches.
+    fn default() -> Self {
+        Context { seed: 0, progress: &(), timings: Mutex::default() }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// Seed 0, with a watcher.
+    pub fn new(progress: &'a dyn Progress) -> Self {
+        Context { progress, ..Context::default() }
+    }
+
+    /// The same with another seed.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The seed of everything random.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Who watches.
+    pub fn progress(&self) -> &'a dyn Progress {
+        self.progress
+    }
+
+    /// Runs a stage and adds the time it took.
+    pub fn timed<T>(&self, stage: &'static str, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = run();
+        let taken = start.elapsed();
+        let mut timings = self.timings();
+        match timings.iter_mut().find(|timing| timing.0 == stage) {
+            Some(timing) => timing.1 += taken,
+            None => timings.push((stage, taken)),
+        }
+        result
+    }
+
+    /// The times so far; the next run begins with none.
+    pub fn take_timings(&self) -> Timings {
+        std::mem::take(&mut *self.timings())
+    }
+
+    fn timings(&self) -> MutexGuard<'_, Timings> {
+        self.timings.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_that_runs_twice_is_listed_once() {
+        let context = Context::default();
+        for stage in ["knn", "partition", "knn"] {
+            context.timed(stage, || std::thread::sleep(Duration::from_millis(1)));
+        }
+        let timings = context.take_timings();
+        assert_eq!(timings.iter().map(|timing| timing.0).collect::<Vec<_>>(), ["knn", "partition"]);
+        assert!(timings[0].1 >= Duration::from_millis(2));
+        assert!(context.take_timings().is_empty());
+    }
+}

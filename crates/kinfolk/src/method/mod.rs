@@ -1,0 +1,44 @@
+//! One notion of a method: what it is called, what it needs, its parameters, and how to run it.
+//!
+//! A method is a struct that holds its parameters. [`MethodInfo`] describes it to whoever knows it only by name: the
+//! command, the Python package, the benchmark tables and the generated documentation.
+
+mod info;
+mod parameters;
+
+pub use info::{Input, MethodInfo};
+pub use parameters::{ParamKind, ParamSpec, ParamValue, Parameters, param_spec, unknown_parameter};
+
+use crate::{Clustering, Context, Problem, Result};
+
+/// A way to cluster, with its parameters.
+///
+/// ```
+/// use kinfolk::{Context, Density, Embeddings, Method, Problem};
+///
+/// // Three rows near one direction, two near another.
+/// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
+/// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
+/// let method = Density { tau: Some(0.8), ..Density::default() };
+/// let found = method.run(&Problem::new(&embeddings), &Context::default())?;
+/// assert_eq!(found.labels, [0, 0, 0, 1, 1]);
+/// # Ok::<(), kinfolk::Error>(())
+/// ```
+pub trait Method: Send + Sync {
+    /// What it is called, when to use it, what it needs.
+    fn info(&self) -> &'static MethodInfo;
+
+    /// Its parameters by name.
+    fn parameters(&self) -> &dyn Parameters;
+
+    /// Its parameters by name, to change them.
+    fn parameters_mut(&mut self) -> &mut dyn Parameters;
+
+    /// Whether it works on the graph of nearest neighbours, for a problem of this many rows.
+    fn uses_graph(&self, _rows: usize) -> bool {
+        self.info().input != Input::Rows
+    }
+
+    /// Clusters the rows of a problem.
+    fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering>;
+}

@@ -1,0 +1,349 @@
+//! `kin` with labels: the embeddings whitened, the edge model adapted to the domain, and the least probability of an edge. What
+//! of it helps is for identities to say that were held out; then everything is learned again from all of them.
+//!
+//! Cost, for each way to hold identities out: that of [`kin`](super::kin) for each whitening that is tried (until two are no better),
+//! and of `connectivity/structural/adapt`, with a partition for each probability; and `adapt` once more.
+
+use super::kin::{KinModel, estimate, modules, too_few};
+use crate::connectivity::structural::{Background, LabelledEdges};
+use crate::metrics::Judge;
+use crate::partition::join_steady;
+use crate::problem::search;
+use crate::random::{Purpose, Stream};
+use crate::{
+    Context, EdgeModel, Embeddings, Error, KnnGraph, KnnParams, Parameters, Problem, Result, Whitening,
+    number_by_size,
+};
+use std::borrow::Cow;
+
+crate::parameters! {
+    /// Parameters of [`train_kin`].
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct KinTraining {
+        /// Passes over the edges.
+        pub epochs: usize = 3, "at least 1", |epochs| *epochs >= 1;
+        /// Share of the identities that is held out to choose by.
+        pub validation: f32 = 0.3, "a share above 0 and below 1", |share| *share > 0.0 && *share < 1.0;
+    }
+}
+
+/// What [`train_kin`] made, of all identities.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TrainedKin {
+    /// The model, with what did best on held-out identities.
+    pub model: KinModel,
+    /// The trial that did best.
+    pub chosen: KinTrial,
+    /// Everything that was tried.
+    pub trials: Vec<KinTrial>,
+    /// Cross-entropy of the edges of held-out identities, in nats: of the built-in model and of the adapted one.
+    pub losses: [f64; 2],
+}
+
+/// How one setting did on held-out identities.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KinTrial {
+    /// How far the whitening is shrunk, see [`Whitening::fit`]; 1 for embeddings as they are.
+    pub shrink: f64,
+    /// Whether the edge model has learned from the labels.
+    pub adapted: bool,
+    /// The minimum probability of an edge.
+    pub probability: f32,
+    /// The mean of both F.
+    pub f: f64,
+}
+
+/// Minimum probabilities that are tried, but for the first and the last: a partition is judged as it will be made, together
+/// with that of the next below and above (`partition/steady.rs`).
+const PROBABILITIES: [f32; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+/// Whitenings that are tried, from hardly any.
+const SHRINKS: [f64; 5] = [0.9, 0.7, 0.5, 0.3, 0.1];
+
+/// A small set is judged more than once, each time by other identities: below this many rows in all.
+const JUDGED: usize = 100_000;
+const FOLDS: usize = 3;
+
+/// Trains [`Kin`](crate::Kin) on the labelled rows of a problem, to cluster rows of other identities. On a graph that is
+/// given, embeddings are taken as they are. K is doubled where half of the rows are of identities larger than 5/4 K, unless
+/// K or a graph was given.
+pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> Result<TrainedKin> {
+    params.check()?;
+    let (embeddings, labels) = (problem.embeddings()?, problem.labels()?);
+    let folds = hold_out(labels, params.validation, context.seed());
+    let folds = &folds[..folds.len().min((JUDGED / labels.len().max(1)).clamp(1, FOLDS))];
+    if folds.is_empty() {
+        return Err(Error::Parameter {
+            field: "validation",
+            expected: "a share below 1 that holds out some identities and leaves some",
+            found: params.validation.to_string(),
+        });
+    }
+    let mut knn = problem.knn_params(80, context);
+    let can_grow = problem.k().is_none() && problem.given_graph().is_none();
+    if can_grow && too_few(knn.k, &number_by_size(labels)) {
+        knn.k *= 2;
+    }
+    let found = match problem.given_graph() {
+        Some(_) => problem.neighbours(knn.k, context)?,
+        None => search(embeddings, &knn, "knn", context)?,
+    };
+    let whitens = problem.given_graph().is_none();
+    let labelled = Labelled { embeddings, graph: &found.graph, labels, epochs: params.epochs, knn, context };
+    let mut trials = labelled.try_built_in(folds, 1.0)?;
+    let mut best = broadest(&trials);
+    let mut worse = 0;
+    for shrink in SHRINKS {
+        // The first that is no better may be chance.
+        if !whitens || worse == 2 {
+            break;
+        }
+        let tried = labelled.try_built_in(folds, shrink)?;
+        let found = broadest(&tried);
+        trials.extend(tried);
+        if found.0 > best.0 {
+            (best, worse) = (found, 0);
+        } else {
+            worse += 1;
+        }
+    }
+    let (tried, losses) = labelled.try_adapted(folds, best.1.shrink)?;
+    let adapted = broadest(&tried);
+    trials.extend(tried);
+    if adapted.0 > best.0 {
+        best = adapted;
+    }
+    let chosen = best.1;
+    let view = labelled.view(chosen.shrink, &|_| true)?;
+    let edge = if chosen.adapted { labelled.adapt(&view, &|_| true)? } else { EdgeModel::default() };
+    let model =
+        KinModel { whitening: view.whitening, edge, probability: chosen.probability, k: found.graph.k() };
+    Ok(TrainedKin { model, chosen, trials, losses })
+}
+
+/// What there is to learn from, and how.
+struct Labelled<'a> {
+    embeddings: &'a Embeddings,
+    /// Of the embeddings as they are.
+    graph: &'a KnnGraph,
+    labels: &'a [i64],
+    epochs: usize,
+    knn: KnnParams,
+    context: &'a Context<'a>,
+}
+
+/// Embeddings as a model sees them, and their graph.
+struct View<'a> {
+    whitening: Option<Whitening>,
+    embeddings: Cow<'a, Embeddings>,
+    graph: Cow<'a, KnnGraph>,
+}
+
+/// Whether a row counts.
+type Taken<'a> = &'a dyn Fn(usize) -> bool;
+
+impl Labelled<'_> {
+    /// Through a whitening learned from the rows that are `taken`; as they are where `shrink` is 1 or nothing can be learned.
+    fn view(&self, shrink: f64, taken: Taken) -> Result<View<'_>> {
+        let whitening = match shrink < 1.0 {
+            true => Whitening::fit(self.embeddings, self.labels, taken, shrink),
+            false => None,
+        };
+        Ok(match &whitening {
+            None => View {
+                whitening,
+                embeddings: Cow::Borrowed(self.embeddings),
+                graph: Cow::Borrowed(self.graph),
+            },
+            Some(map) => {
+                let embeddings = map.apply(self.embeddings)?;
+                let graph = search(&embeddings, &self.knn, "knn", self.context)?.graph.into_owned();
+                View { whitening, embeddings: Cow::Owned(embeddings), graph: Cow::Owned(graph) }
+            }
+        })
+    }
+
+    fn edges(&self, view: &View, taken: Taken) -> Result<LabelledEdges> {
+        let seed = self.context.seed();
+        let background = Background::of(&view.embeddings, seed);
+        LabelledEdges::of(&view.graph, &background, self.labels, taken, seed, self.context.progress())
+    }
+
+    fn adapt(&self, view: &View, taken: Taken) -> Result<EdgeModel> {
+        self.edges(view, taken)?.adapt(self.epochs, self.context.seed(), self.context.progress())
+    }
+
+    /// The built-in model with every least probability.
+    fn try_built_in(&self, folds: &[Vec<bool>], shrink: f64) -> Result<Vec<KinTrial>> {
+        let mut trials = untried(shrink, false);
+        for held_out in folds {
+            let view = self.view(shrink, &|i| !held_out[i])?;
+            self.judge(&view, &EdgeModel::default(), held_out, folds.len(), &mut trials)?;
+        }
+        Ok(trials)
+    }
+
+    /// A model adapted to the identities that are not held out, with every least probability; and the losses of the built-in and
+    /// of the adapted model.
+    fn try_adapted(&self, folds: &[Vec<bool>], shrink: f64) -> Result<(Vec<KinTrial>, [f64; 2])> {
+        let mut trials = untried(shrink, true);
+        let mut losses = [0.0; 2];
+        for held_out in folds {
+            let view = self.view(shrink, &|i| !held_out[i])?;
+            let adapted = self.adapt(&view, &|i| !held_out[i])?;
+            let edges = self.edges(&view, &|i| held_out[i])?;
+            for (sum, model) in losses.iter_mut().zip([&EdgeModel::default(), &adapted]) {
+                *sum += edges.loss(model) / folds.len() as f64;
+            }
+            drop(edges);
+            self.judge(&view, &adapted, held_out, folds.len(), &mut trials)?;
+        }
+        Ok((trials, losses))
+    }
+
+    /// Adds to trials that differ by their probability what one of `folds` folds says of them.
+    fn judge(
+        &self,
+        view: &View,
+        model: &EdgeModel,
+        held_out: &[bool],
+        folds: usize,
+        trials: &mut [KinTrial],
+    ) -> Result<()> {
+        let rows = (0..held_out.len() as u32).filter(|&i| held_out[i as usize]).collect();
+        let judge = Judge::new(self.labels, rows);
+        let edges = estimate(&view.embeddings, &view.graph, model, self.context)?;
+        let labels: Result<Vec<Vec<i64>>> = PROBABILITIES
+            .iter()
+            .map(|&minimum| modules(&view.graph, &edges, minimum, self.context))
+            .collect();
+        for (trial, labels) in trials.iter_mut().zip(labels?.windows(3)) {
+            let steady = join_steady(&labels[1], [&labels[0], &labels[2]]);
+            trial.f += judge.score(&steady) / folds as f64;
+        }
+        Ok(())
+    }
+}
+
+/// One way with every least probability.
+fn untried(shrink: f64, adapted: bool) -> Vec<KinTrial> {
+    let tried = &PROBABILITIES[1..PROBABILITIES.len() - 1];
+    tried.iter().map(|&probability| KinTrial { shrink, adapted, probability, f: 0.0 }).collect()
+}
+
+/// Of least probabilities one after the other, the one that is best together with its neighbours, and the mean F of the three: a
+/// peak that a step to either side loses is luck.
+fn broadest(trials: &[KinTrial]) -> (f64, KinTrial) {
+    let last = trials.len() - 1;
+    let around =
+        |at: usize| (trials[at.saturating_sub(1)].f + trials[at].f + trials[(at + 1).min(last)].f) / 3.0;
+    let best = (1..=last).fold(0, |best, at| if around(at) > around(best) { at } else { best });
+    (around(best), trials[best])
+}
+
+/// Which rows belong to identities that are held out, in ways that have none in common: whole identities, because rows of one
+/// that was learned would judge too kindly. No way where nothing would be left to learn from or to judge by.
+fn hold_out(labels: &[i64], share: f32, seed: u64) -> Vec<Vec<bool>> {
+    let mut identities = labels.to_vec();
+    identities.sort_unstable();
+    identities.dedup();
+    let count = (identities.len() as f64 * f64::from(share)).round() as usize;
+    if count == 0 || count >= identities.len() {
+        return Vec::new();
+    }
+    let order = Stream::new(seed, Purpose::Split, 1, 0).sample(identities.len(), identities.len());
+    let fold = |held: &[u32]| {
+        let mut held: Vec<i64> = held.iter().map(|&at| identities[at as usize]).collect();
+        held.sort_unstable();
+        labels.iter().map(|label| held.binary_search(label).is_ok()).collect()
+    };
+    order.chunks_exact(count).map(fold).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synth::{Synth, SynthParams};
+
+    fn train(embeddings: &Embeddings, labels: &[i64], k: Option<usize>) -> Result<TrainedKin> {
+        let problem = Problem::new(embeddings).with_labels(labels)?.with_k(k)?;
+        train_kin(&problem, &KinTraining::default(), &Context::default())
+    }
+
+    #[test]
+    fn training_is_judged_by_identities_it_has_not_seen() {
+        let params = SynthParams { identities: 40, dim: 64, seed: 2, ..SynthParams::default() };
+        let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let TrainedKin { model, chosen, trials, losses } = train(&embeddings, &labels, Some(20)).unwrap();
+        assert_eq!(
+            (model.whitening.is_some(), model.edge != EdgeModel::default(), model.probability),
+            (chosen.shrink < 1.0, chosen.adapted, chosen.probability)
+        );
+        assert!(losses[1] < losses[0] && model.k == 20, "{losses:?}");
+        // The built-in model as it is and through at least one whitening, the adapted one.
+        assert!(trials.len() >= 3 * (PROBABILITIES.len() - 2) && trials.contains(&chosen));
+        let best = trials.iter().map(|trial| trial.f).fold(0.0, f64::max);
+        assert!(chosen.f > best - 0.05 && chosen.f > 0.5, "{chosen:?} {best}");
+    }
+
+    #[test]
+    fn on_a_given_graph_embeddings_are_taken_as_they_are() {
+        let params = SynthParams { identities: 20, dim: 32, seed: 4, ..SynthParams::default() };
+        let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let knn = KnnParams { k: 10, ..KnnParams::default() };
+        let graph = crate::knn_graph(&embeddings, &knn, &()).unwrap().0;
+        let problem = Problem::new(&embeddings).with_graph(&graph).unwrap().with_labels(&labels).unwrap();
+        let trained = train_kin(&problem, &KinTraining::default(), &Context::default()).unwrap();
+        assert!(trained.model.whitening.is_none() && trained.trials.iter().all(|trial| trial.shrink == 1.0));
+        // And a model that whitens takes no graph.
+        let whitening = Whitening::fit(&embeddings, &labels, |_| true, 0.5);
+        let kin = crate::Kin::trained(KinModel { whitening, ..trained.model });
+        let message = crate::Clusterer::with(kin).fit_graph(&embeddings, &graph).unwrap_err().to_string();
+        assert!(message.contains("graph") && message.contains("whitened"), "{message}");
+    }
+
+    #[test]
+    fn large_identities_are_learned_with_more_neighbours() {
+        let params = SynthParams {
+            identities: 6,
+            dim: 16,
+            mean_size: 240.0,
+            min_size: 160,
+            max_size: 320,
+            ..SynthParams::default()
+        };
+        let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let k = |k| train(&embeddings, &labels, k).unwrap().model.k;
+        assert_eq!([k(None), k(Some(80))], [160, 80]);
+    }
+
+    #[test]
+    fn a_lonely_peak_is_not_chosen() {
+        let trial =
+            |(at, f): (usize, f64)| KinTrial { shrink: 1.0, adapted: false, probability: at as f32, f };
+        let best = |f: &[f64]| {
+            let trials: Vec<KinTrial> = f.iter().copied().enumerate().map(trial).collect();
+            broadest(&trials).1.probability
+        };
+        assert_eq!(best(&[0.1, 0.9, 0.2, 0.8, 0.8, 0.8]), 4.0);
+        assert_eq!(best(&[0.7, 0.7, 0.1]), 0.0);
+        assert_eq!(best(&[0.5]), 0.0);
+    }
+
+    #[test]
+    fn identities_are_held_out_whole_and_never_all() {
+        let labels: Vec<i64> = (0..60).map(|row| row % 7).collect();
+        let folds = hold_out(&labels, 0.3, 3);
+        assert_eq!(folds.len(), 3);
+        for held in &folds {
+            assert!((0..60).all(|row| held[row] == held[row % 7]));
+            assert_eq!(held[..7].iter().filter(|&&out| out).count(), 2);
+        }
+        assert!((0..7).all(|row| folds.iter().filter(|held| held[row]).count() < 2));
+        assert!(hold_out(&[4, 4], 0.9, 0).is_empty() && hold_out(&labels, 0.01, 0).is_empty());
+        let one = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
+        assert!(train(&one, &[4, 4], None).unwrap_err().to_string().starts_with("validation"));
+        let message = train(&one, &[4], None).unwrap_err().to_string();
+        assert_eq!(message, "labels: expected 2 labels (one per embedding), found 1");
+    }
+}

@@ -1,0 +1,9 @@
+//! The methods of this crate. Each composes stages; no stage knows the stages after it.
+
+mod density;
+mod kin;
+mod kin_training;
+
+pub use density::{Confidence, Confidences, Density};
+pub use kin::{Kin, KinModel, Prefer};
+pub use kin_training::{KinTraining, KinTrial, TrainedKin, train_kin};

@@ -1,0 +1,214 @@
+//! `run.json`: what was done, on what, and what it cost.
+
+use crate::metrics::Scores;
+use crate::{Clustering, Embeddings, Error, GraphReport, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// The version of the format that this program writes, and the newest that it reads. Files without one are of version 1.
+pub const RUN_FORMAT: u32 = 2;
+
+/// Everything that `run.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Run {
+    /// The version of the format.
+    #[serde(default = "first_format")]
+    pub format: u32,
+    /// The version of the program.
+    pub kinfolk: String,
+    /// What was clustered.
+    pub features: Features,
+    /// The method, its parameters as they were applied, the seed and the number of threads.
+    pub parameters: Map<String, Value>,
+    /// The graph, if one was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<GraphInfo>,
+    /// The graph that was rebuilt from a network's embeddings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt_graph: Option<GraphInfo>,
+    /// How many clusters, and how large.
+    pub clusters: ClusterCounts,
+    /// What a reader of the result should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Seconds of each stage.
+    pub seconds: Map<String, Value>,
+    /// Processor time and memory.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// How the clusters compare with true labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Scores>,
+}
+
+fn first_format() -> u32 {
+    1
+}
+
+/// The file of embeddings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Features {
+    /// Where it was.
+    pub file: PathBuf,
+    /// Its rows.
+    pub rows: usize,
+    /// Its columns.
+    pub dim: usize,
+    /// Whether it was mapped into memory rather than read.
+    #[serde(default)]
+    pub mapped: bool,
+    /// The array or column that was read, if it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<String>,
+}
+
+/// A graph, and how it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GraphInfo {
+    /// Neighbours of each vertex.
+    pub k: usize,
+    /// The file it was read from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Whether a search found every true neighbour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<bool>,
+    /// The recall of an approximate search, measured on a sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall: Option<f32>,
+    /// The instructions that a search used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Lists of an approximate search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<usize>,
+    /// Its reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<f32>,
+}
+
+impl From<&GraphReport> for GraphInfo {
+    fn from(report: &GraphReport) -> Self {
+        let search = report.search.as_ref();
+        GraphInfo {
+            k: report.k,
+            file: None,
+            exact: search.map(|search| search.exact),
+            recall: search.and_then(|search| search.recall),
+            kernel: search.map(|search| search.kernel.to_owned()),
+            lists: search.and_then(|search| search.lists),
+            reach: search.and_then(|search| search.reach),
+        }
+    }
+}
+
+/// How many clusters, and how large.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterCounts {
+    /// Clusters; noise is none.
+    pub count: usize,
+    /// Clusters of one row.
+    pub singletons: usize,
+    /// Rows of the largest.
+    pub largest: Option<usize>,
+}
+
+/// Processor time and memory of a run; `None` where the system does not say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Processor time of all threads.
+    pub cpu_seconds: Option<f64>,
+    /// The most memory that was held.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Run {
+    /// Describes a run on embeddings from a file.
+    pub fn new(embeddings: &Embeddings, file: &Path, array: Option<String>, found: &Clustering) -> Self {
+        let report = &found.report;
+        let mut parameters = Map::new();
+        parameters.insert("method".to_owned(), report.method.into());
+        for (name, value) in &report.parameters {
+            parameters.insert((*name).to_owned(), json_scalar(value));
+        }
+        if let Some(rows) = report.noise_rows {
+            parameters.insert("rows_of_noise".to_owned(), rows.into());
+        }
+        let seconds = report.timings.iter();
+        let sizes = found.sizes();
+        Run {
+            format: RUN_FORMAT,
+            kinfolk: env!("CARGO_PKG_VERSION").to_owned(),
+            features: Features {
+                file: file.to_owned(),
+                rows: embeddings.len(),
+                dim: embeddings.dim(),
+                mapped: embeddings.is_mapped(),
+                array,
+            },
+            parameters,
+            graph: report.graph.as_ref().map(GraphInfo::from),
+            rebuilt_graph: report.rebuilt_graph.as_ref().map(GraphInfo::from),
+            clusters: ClusterCounts {
+                count: sizes.len(),
+                singletons: sizes.iter().filter(|&&size| size == 1).count(),
+                largest: sizes.iter().max().copied(),
+            },
+            notes: report.notes.clone(),
+            seconds: seconds.map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect(),
+            cost: Cost::default(),
+            scores: None,
+        }
+    }
+
+    /// The name of the method.
+    pub fn method(&self) -> &str {
+        self.parameters.get("method").and_then(Value::as_str).unwrap_or("an unknown method")
+    }
+
+    /// The text of the file.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// Reads the text of a file; `place` names it in errors.
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
+        let wrong =
+            |e: serde_json::Error| Error::format(place, "what `kinfolk cluster` writes", e.to_string());
+        #[derive(Deserialize)]
+        struct Version {
+            #[serde(default = "first_format")]
+            format: u32,
+        }
+        let Version { format } = serde_json::from_str(text).map_err(wrong)?;
+        if format > RUN_FORMAT {
+            let expected = format!("format {RUN_FORMAT} or older; a newer kinfolk wrote this file");
+            return Err(Error::format(place, expected, format!("format {format}")));
+        }
+        serde_json::from_str(text).map_err(wrong)
+    }
+}
+
+/// The number or truth value that a text stands for, else the text.
+pub fn json_scalar(text: &str) -> Value {
+    if let Ok(whole) = text.parse::<i64>() {
+        return whole.into();
+    }
+    match (text.parse::<f64>(), text) {
+        (Ok(number), _) if number.is_finite() => number.into(),
+        (_, "true") => true.into(),
+        (_, "false") => false.into(),
+        _ => text.into(),
+    }
+}

@@ -1,0 +1,19 @@
+from collections.abc import Callable
+
+import numpy as np
+
+__all__: list[str]
+
+# Made from the registry of methods when the module is imported; `help(kinfolk.baselines.hdbscan)` has the parameters.
+aro: Callable[..., np.ndarray]
+cdp: Callable[..., np.ndarray]
+chinese_whispers: Callable[..., np.ndarray]
+dbscan: Callable[..., np.ndarray]
+dbscan_knn: Callable[..., np.ndarray]
+hac: Callable[..., np.ndarray]
+hdbscan: Callable[..., np.ndarray]
+infomap: Callable[..., np.ndarray]
+kmeans: Callable[..., np.ndarray]
+meanshift: Callable[..., np.ndarray]
+minibatch_kmeans: Callable[..., np.ndarray]
+spectral: Callable[..., np.ndarray]

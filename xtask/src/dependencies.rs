@@ -1,0 +1,165 @@
+//! What we depend on: under which licences, from where, and which versions.
+//!
+//! Everything that `Cargo.lock` has for any system, with the features that are on unless somebody asks for others. Advisories are
+//! not checked: their database is not a package of a registry. Nor are the features `wgpu` and `cuda`, which bring drivers
+//! under other licences (MPL-2.0, CDLA-Permissive-2.0, Apache-2.0 WITH LLVM-exception); whoever ships a build with them should
+//! look.
+
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// Licences that anything may have.
+const ALLOWED: [&str; 9] =
+    ["Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
+
+/// Licences that one package may have.
+const EXCEPTIONS: [(&str, &str); 2] = [
+    // burn's; the licence asks only that changes to this crate itself be published, and we make none.
+    ("colored", "MPL-2.0"),
+    // pyo3's, when it is built; no part of what is shipped.
+    ("target-lexicon", "Apache-2.0 WITH LLVM-exception"),
+];
+
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// What is wrong with the dependencies, one line each; `metadata` is what `cargo metadata` prints.
+pub fn complaints(metadata: &str) -> Result<Vec<String>, String> {
+    let metadata: Value = serde_json::from_str(metadata).map_err(|e| e.to_string())?;
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let members = list(&metadata["workspace_members"]);
+    let used: HashSet<Value> =
+        list(&metadata["resolve"]["nodes"]).into_iter().map(|node| node["id"].clone()).collect();
+    if members.is_empty() || used.len() <= members.len() {
+        return Err("no packages".to_owned());
+    }
+    let mut complaints = Vec::new();
+    for package in list(&metadata["packages"]) {
+        if !used.contains(&package["id"]) {
+            continue;
+        }
+        let name = package["name"].as_str().unwrap_or_default();
+        let mut complain = |what: String| complaints.push(format!("{name} {}: {what}", package["version"]));
+        match package["license"].as_str() {
+            Some(licence) if permits(name, licence) => {}
+            licence => complain(format!("licence {}", licence.unwrap_or("not named"))),
+        }
+        if members.contains(&package["id"]) {
+            for dependency in list(&package["dependencies"]) {
+                if dependency["req"] == "*" && dependency["path"].is_null() {
+                    complain(format!("any version of {}", dependency["name"]));
+                }
+            }
+        } else if package["source"] != REGISTRY {
+            complain(format!("from {}", package["source"]));
+        }
+    }
+    Ok(complaints)
+}
+
+/// Whether a package may be used under its licences: `OR` leaves the choice to us, `AND` asks for both. Old packages have `/`
+/// for `OR`.
+fn permits(package: &str, expression: &str) -> bool {
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let mut words = spaced.split_whitespace().peekable();
+    let permitted = any(package, &mut words);
+    permitted == Some(true) && words.next().is_none()
+}
+
+type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
+
+fn any(package: &str, words: &mut Words) -> Option<bool> {
+    let mut permitted = all(package, words)?;
+    while words.next_if_eq(&"OR").is_some() {
+        permitted |= all(package, words)?;
+    }
+    Some(permitted)
+}
+
+fn all(package: &str, words: &mut Words) -> Option<bool> {
+    let mut permitted = one(package, words)?;
+    while words.next_if_eq(&"AND").is_some() {
+        permitted &= one(package, words)?;
+    }
+    Some(permitted)
+}
+
+/// A licence, or an expression in parentheses; none where there is neither.
+fn one(package: &str, words: &mut Words) -> Option<bool> {
+    let word = words.next()?;
+    if word == "(" {
+        let permitted = any(package, words)?;
+        return words.next_if_eq(&")").map(|_| permitted);
+    }
+    let mut licence = word.to_owned();
+    if words.next_if_eq(&"WITH").is_some() {
+        licence = format!("{licence} WITH {}", words.next()?);
+    }
+    Some(ALLOWED.contains(&&*licence) || EXCEPTIONS.contains(&(package, &*licence)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn expressions_of_licences() {
+        let good = [
+            "MIT",
+            "MIT/Apache-2.0",
+            "GPL-3.0 OR MIT",
+            "(MIT OR GPL-3.0) AND Unicode-3.0",
+            "MIT AND (Zlib OR (ISC AND GPL-3.0))",
+            "Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT",
+        ];
+        for licence in good {
+            assert!(permits("x", licence), "{licence}");
+        }
+        let bad = [
+            "",
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "MIT OR",
+            "(MIT",
+            "MIT)",
+            "MIT Zlib",
+            "Apache-2.0 WITH LLVM-exception",
+            "MPL-2.0",
+        ];
+        for licence in bad {
+            assert!(!permits("x", licence), "{licence}");
+        }
+        assert!(permits("colored", "MPL-2.0"));
+        assert!(permits("target-lexicon", "Apache-2.0 WITH LLVM-exception"));
+    }
+
+    #[test]
+    fn each_kind_of_complaint() {
+        let package = |name: &str, licence: &str, source: Value, dependencies: Value| {
+            json!({"id": name, "name": name, "version": "1.0.0", "license": licence, "source": source,
+                "dependencies": dependencies})
+        };
+        let wild = json!([
+            {"name": "free", "req": "*", "path": null},
+            {"name": "near", "req": "*", "path": "/near"},
+            {"name": "tied", "req": "^1", "path": null},
+        ]);
+        let packages = [
+            package("ours", "MIT", Value::Null, wild),
+            package("good", "MIT", REGISTRY.into(), json!([])),
+            package("bad", "GPL-3.0", REGISTRY.into(), json!([])),
+            package("far", "MIT", "git+https://example.org/far".into(), json!([])),
+            package("unused", "GPL-3.0", REGISTRY.into(), json!([])),
+        ];
+        let nodes: Vec<_> = ["ours", "good", "bad", "far"].iter().map(|id| json!({"id": id})).collect();
+        let metadata =
+            json!({"packages": packages, "workspace_members": ["ours"], "resolve": {"nodes": nodes}});
+        let expected = [
+            "ours \"1.0.0\": any version of \"free\"",
+            "bad \"1.0.0\": licence GPL-3.0",
+            "far \"1.0.0\": from \"git+https://example.org/far\"",
+        ];
+        assert_eq!(complaints(&metadata.to_string()).unwrap(), expected);
+        assert!(complaints("{}").is_err());
+    }
+}
