@@ -12,11 +12,11 @@ from hypothesis.extra import numpy as arrays
 
 import kinfolk
 from kinfolk import Kinfolk, _kinfolk
-from kinfolk._work import Manner
+from kinfolk._work import Job
 
 
 def is_read_in_place(X):
-    return _kinfolk.cluster(X, None, "kin", "balanced", None, None, 0, Manner(None, False))["mapped"]
+    return _kinfolk.cluster(X, None, "kin", [], None, None, 0, Job(None, False))["mapped"]
 
 
 @pytest.fixture(scope="module")
