@@ -3,7 +3,7 @@
 //! LTC, which it is compared with.
 //!
 //! ```text
-//! gcn_v.pth, gcn_e.pth --read_checkpoint--> GraphNetwork --Model::write--> model.safetensors
+//! gcn_v.pth, gcn_e.pth --read_checkpoint--> GraphNetwork --GcnModel::write--> model.safetensors
 //!
 //! Embeddings -> KnnGraph -> Adjacency --vertex_confidence--> confidence, F_L -> KnnGraph of F_L
 //!                                     --edge_connectivity--> connectivity of candidates -> Links -> labels
@@ -12,8 +12,8 @@
 //!                      --ltc---> labels     LTC: proposals of clusters, scored by GCN-D, trimmed by GCN-S
 //! ```
 //!
-//! `train` (feature `training`, on by default) makes a model from labelled embeddings, [`cluster`] applies one; the stages they are made of can be
-//! called one by one.
+//! `Learn` (feature `training`, on by default) makes a model from labelled embeddings; [`Gcn`], [`Lgcn`] and [`Ltc`] are the
+//! methods that apply one. The stages they are made of can be called one by one.
 
 mod apply;
 mod checkpoint;
