@@ -71,14 +71,17 @@ fn test() {
 /// Licences, sources and versions of all dependencies.
 fn check_dependencies() {
     eprintln!("\n== dependencies");
-    let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked"]);
-    let found = match metadata.stderr(Stdio::inherit()).output() {
-        Ok(output) if output.status.success() => {
-            dependencies::complaints(&String::from_utf8_lossy(&output.stdout))
+    let run = |arguments: &[&str]| -> Result<String, String> {
+        let mut command = cargo(arguments);
+        match command.stderr(Stdio::inherit()).output() {
+            Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Ok(output) => Err(format!("{command:?}: {}", output.status)),
+            Err(e) => Err(format!("{command:?}: {e}")),
         }
-        Ok(output) => Err(format!("{metadata:?}: {}", output.status)),
-        Err(e) => Err(format!("{metadata:?}: {e}")),
     };
+    let metadata = run(&["metadata", "--format-version", "1", "--locked"]);
+    let tree = ["tree", "--workspace", "--target", "all", "--prefix", "none", "--locked"];
+    let found = metadata.and_then(|metadata| dependencies::complaints(&metadata, &run(&tree)?));
     match found {
         Ok(complaints) if complaints.is_empty() => {}
         Ok(complaints) => fail("dependencies", &complaints.join("\n")),
