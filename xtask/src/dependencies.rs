@@ -13,9 +13,7 @@ const ALLOWED: [&str; 9] =
     ["Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
 /// Licences that one package may have.
-const EXCEPTIONS: [(&str, &str); 2] = [
-    // burn's; the licence asks only that changes to this crate itself be published, and we make none.
-    ("colored", "MPL-2.0"),
+const EXCEPTIONS: [(&str, &str); 1] = [
     // pyo3's, when it is built; no part of what is shipped.
     ("target-lexicon", "Apache-2.0 WITH LLVM-exception"),
 ];
@@ -137,7 +135,6 @@ mod tests {
         for licence in bad {
             assert!(!permits("x", licence), "{licence}");
         }
-        assert!(permits("colored", "MPL-2.0"));
         assert!(permits("target-lexicon", "Apache-2.0 WITH LLVM-exception"));
     }
 

@@ -1,19 +1,21 @@
-//! What the tests of several modules share: small networks and sets of made-up numbers.
+//! What the tests of several modules share: small networks and synthetic sets.
 
 use crate::{GraphNetwork, Linear};
+use kinfolk::random::{SplitMix64, Stream};
 #[cfg(feature = "training")]
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Embeddings, KnnGraph, KnnParams, Search, knn_graph};
 
-/// Numbers between -1 and 1 that look random (SplitMix64).
-pub struct Numbers(pub u64);
+/// Numbers between -1 and 1.
+pub struct Numbers(Stream<SplitMix64>);
 
 impl Numbers {
+    pub fn new(seed: u64) -> Self {
+        Self(Stream::from_state(seed))
+    }
+
     pub fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 40) as f32 / (1 << 23) as f32 - 1.0
+        2.0 * self.0.uniform_f32() - 1.0
     }
 
     pub fn many(&mut self, count: usize) -> Vec<f32> {
@@ -27,7 +29,7 @@ impl Numbers {
 
 /// A network for rows of `dim` columns with graph convolutions of these widths.
 pub fn network(seed: u64, dim: usize, widths: &[usize], outputs: usize) -> GraphNetwork {
-    let mut numbers = Numbers(seed);
+    let mut numbers = Numbers::new(seed);
     let mut convolutions = Vec::new();
     let mut before = dim;
     for &width in widths {
@@ -41,7 +43,7 @@ pub fn network(seed: u64, dim: usize, widths: &[usize], outputs: usize) -> Graph
 
 /// Made-up rows, some of them twice, and their graph.
 pub fn set(seed: u64, n: usize, dim: usize, k: usize) -> (Embeddings, KnnGraph) {
-    let mut rows = Numbers(seed).many(n * dim);
+    let mut rows = Numbers::new(seed).many(n * dim);
     for i in (7..n).step_by(10) {
         rows.copy_within((i - 3) * dim..(i - 2) * dim, i * dim);
     }

@@ -1,9 +1,8 @@
-//! What `kinfolk-lab` needs of the internals: it trains networks like the built-in one on made-up sets, and measures every
+//! What `kinfolk-lab` needs of the internals: it trains networks like the built-in one on synthetic sets, and measures every
 //! kernel. Not part of the interface of this crate.
 
 pub use crate::connectivity::structural::{EdgeExamples, EdgeTraining, fit_edge_model, near_places};
 pub use crate::knn::Kernel;
-pub use crate::random::{Purpose, Stream, exp};
 
 use crate::Embeddings;
 

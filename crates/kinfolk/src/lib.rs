@@ -89,7 +89,8 @@ pub mod metrics;
 mod partition;
 mod problem;
 mod progress;
-mod random;
+#[doc(hidden)]
+pub mod random;
 pub mod results;
 mod review;
 pub mod synth;

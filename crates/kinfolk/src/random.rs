@@ -1,9 +1,13 @@
-//! Random numbers as a function of what they are for.
+//! Random numbers from named streams.
 //!
-//! Every draw comes from a stream named by (seed, purpose, index, index), so a row can be computed without
-//! the rows before it: that is what makes the set the same on any number of threads. Only integer
-//! arithmetic, `+ - * /` and `sqrt` are used, which IEEE 754 fixes to the last bit, so the set is the same on
-//! any machine too; `exp` and the trigonometric functions of the system's library would not promise that.
+//! Every draw comes from a stream that is named by the seed and what it is for, so a row of a synthetic set can be
+//! computed without the rows before it, and what one part of the program draws never shifts what another part draws:
+//! results are the same on any number of threads. Only integer arithmetic, `+ - * /` and `sqrt` are used, which IEEE 754
+//! fixes to the last bit, so they are the same on any machine too; `exp` and the trigonometric functions of the system's
+//! library would not promise that.
+//!
+//! This crate's streams are [`Xoshiro256`]; those of the baselines and of the training of networks are [`SplitMix64`],
+//! which is cheaper to start. Labels that depend on a seed depend on which it is, so neither is replaced.
 
 /// What a stream is for; two purposes never share a stream.
 #[derive(Clone, Copy)]
@@ -26,8 +30,8 @@ pub enum Purpose {
     Lists,
     /// Rows whose exact neighbours are found, to know the recall of a search.
     Recall,
-    /// Pairs of strangers.
-    Strangers,
+    /// Pairs of different identities.
+    NullModel,
     /// The order in which vertices move between modules.
     Moves,
     /// First weights of a network, and the order of examples.
@@ -36,31 +40,38 @@ pub enum Purpose {
     World,
     /// Edges that sum up a graph.
     Summary,
+    /// Places of points in a picture.
+    Picture,
 }
 
-/// xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64.
-pub struct Stream([u64; 4]);
+/// The state of a generator of 64-bit words.
+pub trait Generator {
+    /// The next word, all bits random.
+    fn word(&mut self) -> u64;
+}
+
+/// xoshiro256++ (Blackman and Vigna, 2019).
+pub struct Xoshiro256([u64; 4]);
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+pub struct SplitMix64(u64);
+
+/// Random numbers from one generator.
+pub struct Stream<G = Xoshiro256>(G);
+
+/// The increment of SplitMix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One step of SplitMix64: a bijection of 64-bit words that leaves no visible pattern.
-fn mix(word: u64) -> u64 {
-    let mut z = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+pub fn mix(word: u64) -> u64 {
+    let mut z = word.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-impl Stream {
-    /// The stream of `purpose` number (`a`, `b`) in the world of `seed`.
-    pub fn new(seed: u64, purpose: Purpose, a: u64, b: u64) -> Self {
-        let mut word = mix(mix(mix(mix(seed) ^ purpose as u64) ^ a) ^ b);
-        Stream(std::array::from_fn(|_| {
-            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            mix(word)
-        }))
-    }
-
-    /// All bits random.
-    pub fn word(&mut self) -> u64 {
+impl Generator for Xoshiro256 {
+    fn word(&mut self) -> u64 {
         let s = &mut self.0;
         let out = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -72,10 +83,48 @@ impl Stream {
         s[3] = s[3].rotate_left(45);
         out
     }
+}
+
+impl Generator for SplitMix64 {
+    fn word(&mut self) -> u64 {
+        let out = mix(self.0);
+        self.0 = self.0.wrapping_add(GOLDEN);
+        out
+    }
+}
+
+impl Stream {
+    /// The stream of `purpose` number (`a`, `b`) of `seed`.
+    pub fn new(seed: u64, purpose: Purpose, a: u64, b: u64) -> Self {
+        let mut word = mix(mix(mix(mix(seed) ^ purpose as u64) ^ a) ^ b);
+        Stream(Xoshiro256(std::array::from_fn(|_| {
+            word = word.wrapping_add(GOLDEN);
+            mix(word)
+        })))
+    }
+}
+
+impl Stream<SplitMix64> {
+    /// The stream that begins in this state, which its caller makes from a seed and a purpose.
+    pub fn from_state(state: u64) -> Self {
+        Stream(SplitMix64(state))
+    }
+}
+
+impl<G: Generator> Stream<G> {
+    /// All bits random.
+    pub fn word(&mut self) -> u64 {
+        self.0.word()
+    }
 
     /// Uniform in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in [0, 1).
+    pub fn uniform_f32(&mut self) -> f32 {
+        (self.word() >> 40) as f32 / (1u32 << 24) as f32
     }
 
     /// Uniform in `0..n`; the bias of n / 2^64 is of no consequence here.
@@ -92,6 +141,13 @@ impl Stream {
         }
         all.truncate(count);
         all
+    }
+
+    /// Puts items in random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i + 1));
+        }
     }
 
     /// Nearly normal: the sum of the eight bytes of a word, centred and scaled. Its excess kurtosis is -0.15,
@@ -146,6 +202,24 @@ mod tests {
         assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01 && (fourth - 2.98).abs() < 0.08);
         let (mean, variance, fourth) = moments((0..n).map(|_| stream.rough_normal() as f64).collect());
         assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01 && (fourth - 2.85).abs() < 0.08);
+    }
+
+    /// From the reference implementation in C, seed 1234567.
+    #[test]
+    fn words_are_those_of_the_publications() {
+        let mut stream = Stream::from_state(1234567);
+        let expected = [
+            6457827717110365317u64,
+            3203168211198807973,
+            9817491932198370423,
+            4593380528125082431,
+            16408922859458223821,
+        ];
+        assert_eq!(expected.map(|_| stream.word()), expected);
+        // State 1, 2, 3, 4.
+        let mut stream = Stream(Xoshiro256([1, 2, 3, 4]));
+        let expected = [41943041u64, 58720359, 3588806011781223, 3591011842654386];
+        assert_eq!(expected.map(|_| stream.word()), expected);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! A map of a kNN graph: neighbours attract, random others repel, in the manner of LargeVis (Tang et al., 2016).
+//! A map of a kNN graph: neighbours attract, random others repel as in LargeVis (Tang et al., 2016).
 //!
 //! Stochastic descent on sum log(1 / (1 + |y_i - y_j|^2)) over edges and sum log(1 - 1 / (1 + |y_i - y_j|^2)) over
 //! random pairs; O(N K) for each of [`ROUNDS`] rounds, one thread, the same picture for the same seed.
 
 use kinfolk::KnnGraph;
+use kinfolk::random::{Purpose, Stream};
 
 const ROUNDS: usize = 150;
 /// Neighbours that attract.
@@ -13,14 +14,8 @@ const REPELLED: usize = 4;
 
 pub fn layout(graph: &KnnGraph, seed: u64) -> Vec<[f32; 2]> {
     let n = graph.len();
-    let mut state = seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut random = move |end: usize| {
-        // xorshift64 (Marsaglia, 2003): plenty for a picture.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as usize % end
-    };
+    let mut stream = Stream::new(seed, Purpose::Picture, 0, 0);
+    let mut random = move |end: usize| stream.below(end);
     let mut at: Vec<[f32; 2]> =
         (0..n).map(|_| [0, 1].map(|_| random(20_001) as f32 / 1000.0 - 10.0)).collect();
     for round in 0..ROUNDS {

@@ -4,6 +4,7 @@
 //! each half is clustered with what the other taught.
 
 use crate::labelled::Labelled;
+use kinfolk::random::{Stream, mix};
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Embeddings, Error};
 use kinfolk_cli::failure::Failure;
@@ -121,22 +122,10 @@ pub fn in_directory(directory: &Path) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// One step of splitmix64 (Steele, Lea and Flood, 2014).
-fn mix(word: u64) -> u64 {
-    let mut z = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// Parameters of a synthetic set, uniform within the ranges here.
 pub fn drawn(seed: u64) -> SynthParams {
-    let mut state = seed;
-    let mut uniform = |from: f64, to: f64| {
-        let drawn = mix(state);
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        from + (to - from) * (drawn >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut stream = Stream::from_state(seed);
+    let mut uniform = |from: f64, to: f64| from + (to - from) * stream.uniform();
     let mean_of_others = uniform(4.0, 60.0);
     let singletons = uniform(0.0, 0.7);
     let rows = uniform(3000.0, 15000.0);

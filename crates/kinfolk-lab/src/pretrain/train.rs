@@ -6,7 +6,8 @@
 //! Cost: about a quarter of a second for each world and some minutes for training, on two cores; 190 bytes for each edge.
 
 use super::worlds::World;
-use kinfolk::laboratory::{EdgeExamples, EdgeTraining, Purpose, Stream, fit_edge_model, near_places};
+use kinfolk::laboratory::{EdgeExamples, EdgeTraining, fit_edge_model, near_places};
+use kinfolk::random::{Purpose, Stream};
 use kinfolk::{KnnParams, Progress, Quiet, Result, Search, knn_graph};
 
 /// Parameters of [`pretrain`].

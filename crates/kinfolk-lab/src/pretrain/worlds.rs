@@ -9,7 +9,8 @@
 //! Cost: O(N D) normal numbers.
 
 use kinfolk::Embeddings;
-use kinfolk::laboratory::{Purpose, Stream, exp, unit_rows};
+use kinfolk::laboratory::unit_rows;
+use kinfolk::random::{Purpose, Stream, exp};
 use rayon::prelude::*;
 
 /// A labelled set.

@@ -11,6 +11,6 @@ pub(super) fn augment(joined: &mut [f32], dim: usize, params: &FitParams, random
     }
     if params.dropout > 0.0 {
         let kept = 1.0 / (1.0 - params.dropout);
-        joined.iter_mut().for_each(|v| *v *= if random.uniform() < params.dropout { 0.0 } else { kept });
+        joined.iter_mut().for_each(|v| *v *= if random.uniform_f32() < params.dropout { 0.0 } else { kept });
     }
 }

@@ -1,6 +1,11 @@
 //! Where training runs: the processor, or a graphics card where kinfolk was built for one.
 
-use burn::tensor::Device;
+use super::batch::Batch;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+use super::graphics;
+use super::loss::Loss;
+use super::pass;
+use crate::GraphNetwork;
 
 /// Where training runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,13 +22,32 @@ pub enum Compute {
 }
 
 impl Compute {
-    pub(super) fn device(self) -> Device {
+    /// The outputs of the network for a batch.
+    pub(super) fn outputs(self, network: &GraphNetwork, batch: &Batch) -> Vec<f32> {
         match self {
-            Compute::Cpu => Device::flex(),
+            Compute::Cpu => pass::outputs(network, batch),
+            #[cfg(any(feature = "wgpu", feature = "cuda"))]
+            _ => graphics::outputs(network, batch, &self.device()),
+        }
+    }
+
+    /// The gradient of the mean loss of a batch by every weight, and the sum of the losses.
+    pub(super) fn gradients(self, network: &GraphNetwork, batch: &Batch, loss: Loss) -> (GraphNetwork, f64) {
+        match self {
+            Compute::Cpu => pass::gradients(network, batch, loss),
+            #[cfg(any(feature = "wgpu", feature = "cuda"))]
+            _ => graphics::gradients(network, batch, loss, &self.device()),
+        }
+    }
+
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    fn device(self) -> burn::tensor::Device {
+        match self {
+            Compute::Cpu => unreachable!("the processor needs no device"),
             #[cfg(feature = "wgpu")]
-            Compute::Wgpu => Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+            Compute::Wgpu => burn::tensor::Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
             #[cfg(feature = "cuda")]
-            Compute::Cuda => Device::cuda(0),
+            Compute::Cuda => burn::tensor::Device::cuda(0),
         }
     }
 }

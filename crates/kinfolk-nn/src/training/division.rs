@@ -1,7 +1,7 @@
 //! Which examples are learned from, and which the learning is judged by.
 
 use super::params::FitParams;
-use super::random::{Purpose, Random};
+use super::random::{Purpose, random};
 
 /// The examples to learn from, and those to judge by.
 pub(super) struct Division {
@@ -15,7 +15,7 @@ pub(super) fn divide(labels: &[i64], params: &FitParams) -> Division {
     let mut identities = labels.to_vec();
     identities.sort_unstable();
     identities.dedup();
-    Random::new(params.seed, Purpose::Validation, 0).shuffle(&mut identities);
+    random(params.seed, Purpose::Validation, 0).shuffle(&mut identities);
     let held = (identities.len() as f64 * params.validation as f64).round() as usize;
     identities.truncate(held.min(identities.len().saturating_sub(1)));
     identities.sort_unstable();

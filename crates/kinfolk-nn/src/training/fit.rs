@@ -6,18 +6,15 @@
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each row of the examples.
 
+use super::batch::Examples;
 use super::division::Division;
 use super::loss::Loss;
-use super::network::Network;
 use super::params::FitParams;
-use super::random::{Purpose, Random};
+use super::random::{Purpose, random};
 use super::sgd::Sgd;
-use super::sparse::Operator;
 use crate::GraphNetwork;
-use burn::tensor::{Device, Int, Tensor, TensorData};
 use kinfolk::{Error, Progress, Result};
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::time::Instant;
 
 /// A network and how it came to be.
@@ -75,29 +72,6 @@ impl FitState {
     }
 }
 
-/// Rows for one pass through the network.
-pub(super) struct Batch {
-    /// [X, A~ X], row-major.
-    pub(super) joined: Vec<f32>,
-    /// A~ of these rows; without it there can be only one convolution.
-    pub(super) operator: Option<Operator>,
-    /// The rows of each graph, if there is one output for each graph and not for each row.
-    pub(super) pooled: Option<Vec<Range<usize>>>,
-    /// The rows whose output counts; all when `None`.
-    pub(super) counted: Option<Vec<u32>>,
-    /// What those outputs should be.
-    pub(super) targets: Vec<f32>,
-}
-
-/// Where batches come from.
-pub(super) trait Examples {
-    /// The examples of these numbers. `random` is for what is drawn anew in each epoch: augmentation, sampled
-    /// neighbours; `augmented` says whether they are wanted.
-    fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch;
-    /// Columns of a batch.
-    fn columns(&self) -> usize;
-}
-
 /// A fit as its caller follows it.
 pub(super) struct FitRun<'a> {
     /// Where an earlier one stopped.
@@ -118,15 +92,12 @@ pub(super) fn fit(
 ) -> Result<FittedNetwork> {
     let FitRun { resumed, after_epoch, progress } = run;
     let mut state = resumed.unwrap_or_else(|| FitState::new(initial));
-    let device = params.compute.device();
-    let mut network = Network::load(&state.now, params.compute);
     let mut sgd = Sgd {
         momentum: params.momentum,
         weight_decay: params.weight_decay,
         weights: state.now.clone(),
         velocities: state.velocities.clone(),
     };
-    let fitting = Fitting { examples, loss, device: &device };
     let finished = state.best.history.len();
     let used = division.training.len().min(params.examples);
     progress.begin("train", ((params.epochs - finished.min(params.epochs)) * used) as u64);
@@ -134,15 +105,16 @@ pub(super) fn fit(
         let start = Instant::now();
         let learning_rate = params.learning_rate_of(epoch);
         let mut order = division.training.clone();
-        Random::new(params.seed, Purpose::Order, epoch as u64).shuffle(&mut order);
+        random(params.seed, Purpose::Order, epoch as u64).shuffle(&mut order);
         order.truncate(used);
-        let mut noise = Random::new(params.seed, Purpose::Noise, epoch as u64);
+        let mut noise = random(params.seed, Purpose::Noise, epoch as u64);
         let mut mean = Mean::default();
         for chosen in order.chunks(params.batch) {
             progress.check()?;
             let batch = examples.batch(chosen, &mut noise, true);
-            let gradients = fitting.pass(&network, batch, true, &mut mean).backward();
-            sgd.step(&mut network, gradients, learning_rate);
+            let (gradients, sum) = params.compute.gradients(&sgd.weights, &batch, loss);
+            mean.add(sum, batch.targets.len());
+            sgd.step(gradients, learning_rate);
             progress.advance(chosen.len() as u64);
         }
         let (training_loss, seconds) = (mean.value(), start.elapsed().as_secs_f64());
@@ -153,14 +125,13 @@ pub(super) fn fit(
         }
         let validate = || -> Result<f64> {
             let mut mean = Mean::default();
-            // Where nothing is differentiated nothing need be remembered: burn would keep what a backward pass never frees.
-            let network = network.untracked();
-            let mut sampling = Random::new(params.seed, Purpose::Judging, 0);
+            let mut sampling = random(params.seed, Purpose::Judging, 0);
             let judged = &division.validation[..division.validation.len().min(params.examples)];
             for chosen in judged.chunks(params.batch) {
                 progress.check()?;
                 let batch = examples.batch(chosen, &mut sampling, false);
-                fitting.pass(&network, batch, false, &mut mean);
+                let outputs = params.compute.outputs(&sgd.weights, &batch);
+                mean.add(loss.gradient(&outputs, &batch.targets).1, batch.targets.len());
             }
             Ok(mean.value())
         };
@@ -199,34 +170,6 @@ fn note(history: &[Epoch], epochs: usize) -> String {
     text
 }
 
-/// What passes through a network have in common.
-struct Fitting<'a, E> {
-    examples: &'a E,
-    loss: Loss,
-    device: &'a Device,
-}
-
-impl<E: Examples> Fitting<'_, E> {
-    /// Runs a batch; gives its mean loss, and adds it to `mean`. Only what is tracked can be differentiated.
-    fn pass(&self, network: &Network, batch: Batch, tracked: bool, mean: &mut Mean) -> Tensor<1> {
-        let columns = self.examples.columns();
-        let rows = batch.joined.len() / columns;
-        let joined =
-            Tensor::from_data(TensorData::new(batch.joined, [rows, columns]), self.device).autodiff();
-        let mut outputs = network.forward(joined, batch.operator.as_ref(), batch.pooled.as_deref());
-        if let Some(counted) = batch.counted {
-            let counted: Vec<i32> = counted.iter().map(|&row| row as i32).collect();
-            let count = counted.len();
-            let counted = Tensor::<1, Int>::from_data(TensorData::new(counted, [count]), self.device);
-            outputs = outputs.select(0, counted);
-        }
-        let (loss, sum) = self.loss.of(outputs, &batch.targets, tracked, self.device);
-        mean.sum += sum;
-        mean.count += batch.targets.len();
-        loss
-    }
-}
-
 /// A mean in double precision, summed in order.
 #[derive(Default)]
 struct Mean {
@@ -235,6 +178,11 @@ struct Mean {
 }
 
 impl Mean {
+    fn add(&mut self, sum: f64, count: usize) {
+        self.sum += sum;
+        self.count += count;
+    }
+
     fn value(&self) -> f64 {
         self.sum / self.count.max(1) as f64
     }

@@ -9,10 +9,11 @@
 //! Cost of an epoch: 6 (number of weights) operations for each member of each candidate set used.
 
 use super::augment::augment;
+use super::batch::{Batch, Examples, Readout};
 use super::division::{Division, divide};
-use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
+use super::fit::{FitRun, FittedNetwork, fit};
+use super::initial::{Shape, initial};
 use super::loss::Loss;
-use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, one_per_row, within};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
@@ -169,10 +170,6 @@ impl Examples for CandidateSets<'_> {
         if augmented {
             augment(&mut joined, dim, &self.params.fit, random);
         }
-        Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: None, targets }
-    }
-
-    fn columns(&self) -> usize {
-        2 * self.features.dim()
+        Batch { joined, operator: Some(Operator::new(matrix)), readout: Readout::All, targets }
     }
 }

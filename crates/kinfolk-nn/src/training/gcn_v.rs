@@ -12,10 +12,11 @@
 //! Memory: 4 N D bytes for A~ X within the budget, besides the features and the graph.
 
 use super::augment::augment;
+use super::batch::{Batch, Examples, Readout};
 use super::division::divide;
-use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
+use super::fit::{FitRun, FittedNetwork, fit};
+use super::initial::{Shape, initial};
 use super::loss::Loss;
-use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, one_per_row};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
@@ -202,20 +203,16 @@ impl Vertices<'_> {
 impl Examples for Vertices<'_> {
     fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let targets = examples.iter().map(|&i| self.targets[i as usize]).collect();
-        let (mut joined, operator, counted) = match self.params.convolutions.len() {
-            1 => (self.joined(examples), None, None),
+        let (mut joined, operator, readout) = match self.params.convolutions.len() {
+            1 => (self.joined(examples), None, Readout::All),
             _ => {
                 let (rows, operator) = self.sampled(examples, random);
-                (self.joined(&rows), Some(operator), Some((0..examples.len() as u32).collect()))
+                (self.joined(&rows), Some(operator), Readout::Rows((0..examples.len() as u32).collect()))
             }
         };
         if augmented {
             augment(&mut joined, self.embeddings.dim(), &self.params.fit, random);
         }
-        Batch { joined, operator, pooled: None, counted, targets }
-    }
-
-    fn columns(&self) -> usize {
-        2 * self.embeddings.dim()
+        Batch { joined, operator, readout, targets }
     }
 }

@@ -12,10 +12,11 @@
 //! Cost of an epoch: 6 (number of weights) operations for each vertex of the graph of each pivot, some 150 to 480.
 
 use super::augment::augment;
+use super::batch::{Batch, Examples, Readout};
 use super::division::{Division, divide};
-use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
+use super::fit::{FitRun, FittedNetwork, fit};
+use super::initial::{Shape, initial};
 use super::loss::Loss;
-use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, held_out, one_per_row};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
@@ -218,21 +219,16 @@ impl Examples for Pivots<'_> {
         if augmented {
             augment(&mut joined, dim, &self.params.fit, random);
         }
-        Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: Some(counted), targets }
-    }
-
-    fn columns(&self) -> usize {
-        2 * self.embeddings.dim()
+        Batch { joined, operator: Some(Operator::new(matrix)), readout: Readout::Rows(counted), targets }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::{Network, values};
-    use super::super::random::Purpose;
+    use super::super::pass;
+    use super::super::random::{Purpose, random};
     use super::*;
     use crate::testing::labelled_sets;
-    use burn::tensor::{Device, Tensor, TensorData};
     use kinfolk::metrics::evaluate;
 
     fn quick() -> LgcnTraining {
@@ -284,23 +280,15 @@ mod tests {
         let shape = Shape { dim: 32, convolutions: &params.convolutions, hidden: 16, outputs: 2 };
         let mut network = initial(&shape, 1);
         let examples = [3, 77, 5];
-        let batch = pivots.batch(&examples, &mut Random::new(0, Purpose::Noise, 0), false);
-        let joined = TensorData::new(batch.joined.clone(), [batch.joined.len() / 64, 64]);
-        let joined = Tensor::from_data(joined, &Device::flex()).autodiff();
-        let outputs = values(&Network::load(&network, params.fit.compute).forward(
-            joined,
-            batch.operator.as_ref(),
-            None,
-        ));
+        let batch = pivots.batch(&examples, &mut random(0, Purpose::Noise, 0), false);
+        let outputs = pass::outputs(&network, &batch);
         enlarge(&mut network, 3.0, 32);
         let links = link_probabilities(&network, &embeddings, &graph, &params.shape, &()).unwrap();
-        let counted = batch.counted.unwrap();
-        assert_eq!(counted.len(), 3 * 12);
-        for (at, &row) in counted.iter().enumerate() {
+        assert_eq!(outputs.len(), 2 * 3 * 12);
+        for (at, pair) in outputs.chunks(2).enumerate() {
             let p = examples[at / 12] as usize;
             let j = graph.neighbours(p).0[at % 12] as usize;
             assert_eq!(batch.targets[at] == 1.0, labels[p] == labels[j]);
-            let pair = &outputs[2 * row as usize..][..2];
             let expected = 1.0 / (1.0 + (pair[0] - pair[1]).exp());
             let found = links.values[p * 12 + at % 12];
             assert!((found - expected).abs() < 1e-4, "{found} {expected}");

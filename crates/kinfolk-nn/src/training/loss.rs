@@ -1,10 +1,6 @@
-//! What training makes small.
+//! The losses that training minimises.
 
-use super::network::values;
-use burn::tensor::activation::log_softmax;
-use burn::tensor::{Device, Tensor, TensorData};
-
-/// The loss of a row, whose mean over a batch is made small.
+/// The loss of a row; training minimises its mean over a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Loss {
     /// (output - target)^2, with one output: Equations 5 and 8 of the paper.
@@ -26,29 +22,30 @@ impl Loss {
         }
     }
 
-    /// The mean loss of a batch, and the sum of the losses of its rows, in order and in double precision. The gradient of
-    /// a sum does not depend on the order of summation, its value would.
-    pub(super) fn of(
-        self,
-        outputs: Tensor<2>,
-        targets: &[f32],
-        tracked: bool,
-        device: &Device,
-    ) -> (Tensor<1>, f64) {
-        let count = targets.len();
-        let constant = |values: Vec<f32>| {
-            let columns = values.len() / count.max(1);
-            let tensor = Tensor::<2>::from_data(TensorData::new(values, [count, columns]), device);
-            if tracked { tensor.autodiff() } else { tensor }
-        };
-        let losses = match self {
-            Loss::Squares => (outputs - constant(targets.to_vec())).powi_scalar(2),
-            Loss::CrossEntropy => {
-                let shares = constant(targets.iter().flat_map(|&t| [t - 1.0, -t]).collect());
-                log_softmax(outputs, 1) * shares
+    /// The gradient of the mean loss of a batch by its outputs, and the sum of the losses, in order and in double
+    /// precision.
+    pub(super) fn gradient(self, outputs: &[f32], targets: &[f32]) -> (Vec<f32>, f64) {
+        assert_eq!(outputs.len(), targets.len() * self.outputs(), "expected the outputs of each target");
+        let share = 1.0 / targets.len().max(1) as f32;
+        let mut gradient = Vec::with_capacity(outputs.len());
+        let mut sum = 0.0;
+        for (output, &target) in outputs.chunks_exact(self.outputs()).zip(targets) {
+            match self {
+                Loss::Squares => {
+                    let error = output[0] - target;
+                    sum += f64::from(error * error);
+                    gradient.push(2.0 * error * share);
+                }
+                Loss::CrossEntropy => {
+                    let (a, b) = (output[0], output[1]);
+                    let largest = a.max(b);
+                    let log_sum = largest + ((a - largest).exp() + (b - largest).exp()).ln();
+                    sum += f64::from((1.0 - target) * (log_sum - a) + target * (log_sum - b));
+                    gradient.push(((a - log_sum).exp() - (1.0 - target)) * share);
+                    gradient.push(((b - log_sum).exp() - target) * share);
+                }
             }
-        };
-        let sum = values(&losses).iter().map(|&value| f64::from(value)).sum();
-        (losses.sum() / count.max(1) as f32, sum)
+        }
+        (gradient, sum)
     }
 }

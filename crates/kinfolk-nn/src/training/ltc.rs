@@ -12,11 +12,12 @@
 //! Cost of an epoch: 6 (number of weights) operations for each row of each proposal.
 
 use super::augment::augment;
+use super::batch::{Batch, Examples, Readout};
 use super::division::{Division, divide};
-use super::fit::{Batch, Examples, FitRun, FittedNetwork, fit};
+use super::fit::{FitRun, FittedNetwork, fit};
+use super::initial::{Shape, initial};
 use super::lgcn::{enlarge, largest_identity, scale};
 use super::loss::Loss;
-use super::network::{Shape, initial};
 use super::params::{FitParams, at_least_one, held_out, one_per_row};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
@@ -326,8 +327,9 @@ impl Fitting<'_> {
         (rows, graphs)
     }
 
+    /// Of X: the features, and one that marks the centre.
     fn columns(&self) -> usize {
-        2 * (self.embeddings.dim() + 1)
+        self.embeddings.dim() + 1
     }
 }
 
@@ -338,15 +340,11 @@ impl Examples for Whole<'_> {
     fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let centres = vec![Centre::Mean; examples.len()];
         let (rows, graphs) = self.0.joined(examples, &centres, augmented.then_some(random));
-        let pooled = Some(graphs.graphs().collect());
+        let readout = Readout::Largest(graphs.graphs().collect());
         let matrix = Sparse::of(graphs);
-        let joined = matrix.joined(&rows, self.columns() / 2);
+        let joined = matrix.joined(&rows, self.0.columns());
         let targets = examples.iter().map(|&at| self.0.judged.iou[at as usize]).collect();
-        Batch { joined, operator: Some(Operator::new(matrix)), pooled, counted: None, targets }
-    }
-
-    fn columns(&self) -> usize {
-        self.0.columns()
+        Batch { joined, operator: Some(Operator::new(matrix)), readout, targets }
     }
 }
 
@@ -364,22 +362,17 @@ impl Examples for Outliers<'_> {
         let centres: Vec<Centre> = seeds.iter().map(|&seed| Centre::Vertex(seed)).collect();
         let (rows, graphs) = self.0.joined(examples, &centres, augmented.then_some(random));
         let matrix = Sparse::of(graphs);
-        let joined = matrix.joined(&rows, self.columns() / 2);
-        Batch { joined, operator: Some(Operator::new(matrix)), pooled: None, counted: None, targets }
-    }
-
-    fn columns(&self) -> usize {
-        self.0.columns()
+        let joined = matrix.joined(&rows, self.0.columns());
+        Batch { joined, operator: Some(Operator::new(matrix)), readout: Readout::All, targets }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::{Network, values};
-    use super::super::random::Purpose;
+    use super::super::pass;
+    use super::super::random::{Purpose, random};
     use super::*;
     use crate::testing::labelled_sets;
-    use burn::tensor::{Device, Tensor, TensorData};
     use kinfolk::metrics::evaluate;
 
     fn quick() -> LtcTraining {
@@ -464,11 +457,8 @@ mod tests {
         let shape = Shape { dim: 33, convolutions: &params.convolutions, hidden: 16, outputs: 1 };
         let mut network = initial(&shape, 1);
         let examples = [0, 5, 3];
-        let batch = Whole(&fitting).batch(&examples, &mut Random::new(0, Purpose::Noise, 0), false);
-        let joined = TensorData::new(batch.joined.clone(), [batch.joined.len() / 66, 66]);
-        let joined = Tensor::from_data(joined, &Device::flex()).autodiff();
-        let loaded = Network::load(&network, params.fit.compute);
-        let outputs = values(&loaded.forward(joined, batch.operator.as_ref(), batch.pooled.as_deref()));
+        let batch = Whole(&fitting).batch(&examples, &mut random(0, Purpose::Noise, 0), false);
+        let outputs = pass::outputs(&network, &batch);
         enlarge(&mut network, 3.0, 32);
         let scores = proposal_scores(&network, &embeddings, &adjacency, &pool, &()).unwrap();
         assert_eq!(outputs.len(), 3);

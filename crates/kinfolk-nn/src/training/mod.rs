@@ -3,20 +3,22 @@
 //! On the processor the same input, parameters and seed give the same weights on any number of threads: whatever is random comes from
 //! named streams, and every sum has one order.
 
-mod aggregate;
 mod augment;
+mod batch;
 mod choose;
 mod compute;
-mod dense;
 mod division;
 mod fit;
 mod gcn_e;
 mod gcn_v;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+mod graphics;
+mod initial;
 mod lgcn;
 mod loss;
 mod ltc;
-mod network;
 mod params;
+mod pass;
 mod random;
 mod rotation;
 mod sgd;

@@ -81,7 +81,7 @@ impl Rotation {
 /// A uniform point on the unit circle: one in the disc, pushed out.
 fn direction(random: &mut Random) -> (f32, f32) {
     loop {
-        let (x, y) = (2.0 * random.uniform() - 1.0, 2.0 * random.uniform() - 1.0);
+        let (x, y) = (2.0 * random.uniform_f32() - 1.0, 2.0 * random.uniform_f32() - 1.0);
         let squares = x * x + y * y;
         if (0.01..=1.0).contains(&squares) {
             let length = squares.sqrt();

@@ -55,11 +55,15 @@ impl Sparse {
         Self { offsets, columns: graphs.columns, values: graphs.values }
     }
 
-    /// [X, A X], row after row, for rows X of `dim` columns.
+    /// [X, A X] for rows X of `dim` columns.
     pub(super) fn joined(&self, rows: &[f32], dim: usize) -> Vec<f32> {
-        let means = self.times(rows, dim);
-        let pairs = rows.chunks_exact(dim).zip(means.chunks_exact(dim));
-        pairs.flat_map(|(own, mean)| own.iter().chain(mean).copied()).collect()
+        let mut out = vec![0.0; 2 * rows.len()];
+        out.par_chunks_mut(2 * dim).enumerate().with_min_len(64).for_each(|(i, out)| {
+            let (own, mean) = out.split_at_mut(dim);
+            own.copy_from_slice(&rows[i * dim..][..dim]);
+            self.row_times(i, rows, dim, mean);
+        });
+        out
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -120,9 +124,14 @@ impl Sparse {
     pub(super) fn times(&self, dense: &[f32], dim: usize) -> Vec<f32> {
         let mut out = vec![0.0; self.rows() * dim];
         out.par_chunks_mut(dim.max(1)).enumerate().with_min_len(64).for_each(|(i, out)| {
-            let row = self.offsets[i]..self.offsets[i + 1];
-            weighted_sum(&self.columns[row.clone()], &self.values[row], dense, dim, out);
+            self.row_times(i, dense, dim, out);
         });
         out
+    }
+
+    /// Row `i` times `dense`.
+    fn row_times(&self, i: usize, dense: &[f32], dim: usize, out: &mut [f32]) {
+        let row = self.offsets[i]..self.offsets[i + 1];
+        weighted_sum(&self.columns[row.clone()], &self.values[row], dense, dim, out);
     }
 }

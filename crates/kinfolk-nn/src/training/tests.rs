@@ -1,18 +1,15 @@
 //! The networks against obvious loops, their gradients against differences, and training as a whole.
 
-use super::aggregate::{aggregate, gather_scatter};
-use super::dense::{dense, prelu};
+use super::batch::{Batch, Readout};
 use super::fit::FittedNetwork;
-use super::network::{Network, Shape, initial, values};
+use super::initial::{Shape, initial};
 use super::params::FitParams;
-use super::random::{Purpose, Random};
+use super::pass;
+use super::random::{Purpose, random};
 use super::rotation::Rotation;
 use super::sparse::{Operator, Sparse};
-use super::{
-    Compute, GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v,
-};
+use super::{GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v};
 use crate::{GraphNetwork, Linear, ModelFile};
-use burn::tensor::{Device, Tensor, TensorData};
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Context, Embeddings, KnnParams, Problem, Result, knn_graph, u_weight};
 
@@ -30,7 +27,7 @@ fn linear(layer: &Linear, x: &[f64]) -> Vec<f64> {
 }
 
 /// The network as the paper writes it; `a` is dense.
-fn obvious(network: &GraphNetwork, a: &[Vec<f64>], x: &[Vec<f64>]) -> Vec<f64> {
+fn obvious(network: &GraphNetwork, a: &[Vec<f64>], x: &[Vec<f64>], readout: &Readout) -> Vec<f64> {
     let mut features = x.to_vec();
     for convolution in &network.convolutions {
         let next = (0..features.len()).map(|i| {
@@ -46,18 +43,18 @@ fn obvious(network: &GraphNetwork, a: &[Vec<f64>], x: &[Vec<f64>]) -> Vec<f64> {
         let bent = hidden.iter().zip(&network.slopes).map(|(&v, &s)| if v < 0.0 { v * s as f64 } else { v });
         linear(&network.output, &bent.collect::<Vec<_>>())[0]
     };
-    features.iter().map(head).collect()
+    obvious_readout(features, readout).iter().map(head).collect()
 }
 
 /// A small graph with hubs, leaves and rows that sum to one, its operator, and features.
 fn example(n: usize, dim: usize) -> (Vec<Vec<f64>>, Operator, Vec<Vec<f64>>) {
-    let mut random = Random::new(7, Purpose::Noise, 0);
+    let mut random = random(7, Purpose::Noise, 0);
     let mut dense = vec![vec![0.0; n]; n];
     let mut sparse = Sparse::with_capacity(n, n * n);
     for (i, row) in dense.iter_mut().enumerate() {
         for (j, value) in row.iter_mut().enumerate() {
-            if i == j || random.uniform() < 0.4 {
-                *value = random.uniform() as f64 + 0.1;
+            if i == j || random.uniform_f32() < 0.4 {
+                *value = random.uniform_f32() as f64 + 0.1;
             }
         }
         let sum: f64 = row.iter().sum();
@@ -68,19 +65,17 @@ fn example(n: usize, dim: usize) -> (Vec<Vec<f64>>, Operator, Vec<Vec<f64>>) {
         }
         sparse.offsets.push(sparse.columns.len());
     }
-    let draw = |_| (2.0 * random.uniform() - 1.0) as f64;
+    let draw = |_| (2.0 * random.uniform_f32() - 1.0) as f64;
     let flat: Vec<f64> = (0..n * dim).map(draw).collect();
     (dense, Operator::new(sparse), flat.chunks(dim).map(<[f64]>::to_vec).collect())
 }
 
-/// [X, A X] as a tensor.
-fn joined(operator: &Operator, x: &[Vec<f64>]) -> Tensor<2> {
-    let dim = x[0].len();
+/// All rows of the example, with targets that differ from row to row.
+fn batch(operator: &Operator, x: &[Vec<f64>]) -> Batch {
     let flat: Vec<f32> = x.iter().flatten().map(|&v| v as f32).collect();
-    let means = operator.matrix().times(&flat, dim);
-    let rows = flat.chunks(dim).zip(means.chunks(dim)).flat_map(|(a, b)| a.iter().chain(b).copied());
-    Tensor::from_data(TensorData::new(rows.collect::<Vec<_>>(), [x.len(), 2 * dim]), &Device::flex())
-        .autodiff()
+    let joined = operator.matrix().joined(&flat, x[0].len());
+    let targets = (0..x.len()).map(|i| 0.3 * i as f32).collect();
+    Batch { joined, operator: Some(operator.clone()), readout: Readout::All, targets }
 }
 
 fn small(convolutions: &[usize]) -> GraphNetwork {
@@ -90,59 +85,81 @@ fn small(convolutions: &[usize]) -> GraphNetwork {
     network
 }
 
-#[test]
-fn the_network_does_what_the_paper_says() {
-    let (a, operator, x) = example(9, 4);
-    for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
-        let network = small(convolutions);
-        let expected = obvious(&network, &a, &x);
-        let found =
-            Network::load(&network, Compute::Cpu).forward(joined(&operator, &x), Some(&operator), None);
-        for (expected, found) in expected.iter().zip(values(&found)) {
-            assert!((expected - found as f64).abs() < 1e-5, "{convolutions:?}: {expected} {found}");
+/// What the head makes of the rows of the last convolution.
+fn obvious_readout(features: Vec<Vec<f64>>, readout: &Readout) -> Vec<Vec<f64>> {
+    match readout {
+        Readout::All => features,
+        Readout::Rows(rows) => rows.iter().map(|&row| features[row as usize].clone()).collect(),
+        Readout::Largest(graphs) => {
+            let largest = |graph: &std::ops::Range<usize>, c: usize| {
+                features[graph.clone()].iter().map(|row| row[c]).fold(f64::MIN, f64::max)
+            };
+            let columns = features[0].len();
+            graphs.iter().map(|graph| (0..columns).map(|c| largest(graph, c)).collect()).collect()
         }
     }
 }
 
+/// Every readout of nine rows; one row is chosen twice, one graph is a single row.
+fn readouts() -> [Readout; 3] {
+    [Readout::All, Readout::Rows(vec![4, 0, 8, 4]), Readout::Largest(vec![0..4, 4..5, 5..9])]
+}
+
+fn example_batch(operator: &Operator, x: &[Vec<f64>], readout: Readout) -> Batch {
+    let mut batch = batch(operator, x);
+    match &readout {
+        Readout::All => {}
+        Readout::Rows(rows) => batch.targets.truncate(rows.len()),
+        Readout::Largest(graphs) => batch.targets.truncate(graphs.len()),
+    }
+    Batch { readout, ..batch }
+}
+
 #[test]
-fn weights_survive_loading() {
-    let network = small(&[5, 7]);
-    let mut loaded = Network::load(&network, Compute::Cpu);
-    let mut expected = network.clone();
-    for (found, expected) in loaded.parameters().into_iter().zip(expected.values_mut()) {
-        assert_eq!(&values(found), expected);
+fn the_network_does_what_the_paper_says() {
+    let (a, operator, x) = example(9, 4);
+    for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
+        for readout in readouts() {
+            let network = small(convolutions);
+            let batch = example_batch(&operator, &x, readout);
+            let expected = obvious(&network, &a, &x, &batch.readout);
+            let found = pass::outputs(&network, &batch);
+            assert_eq!(found.len(), expected.len());
+            for (expected, found) in expected.iter().zip(found) {
+                assert!((expected - found as f64).abs() < 1e-5, "{convolutions:?}: {expected} {found}");
+            }
+        }
     }
 }
 
 #[test]
 fn gradients_are_slopes_of_the_loss() {
     let (a, operator, x) = example(9, 4);
-    // Weights that differ from row to row, so that a transposed product done wrongly shows.
-    let loss = |network: &GraphNetwork| -> f64 {
-        obvious(network, &a, &x).iter().enumerate().map(|(i, o)| (o - 0.3 * i as f64).powi(2)).sum()
-    };
     for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
-        let mut weights = small(convolutions);
-        let mut network = Network::load(&weights, Compute::Cpu);
-        let outputs = network.forward(joined(&operator, &x), Some(&operator), None);
-        let goals: Vec<f32> = (0..x.len()).map(|i| 0.3 * i as f32).collect();
-        let goals = Tensor::from_data(TensorData::new(goals, [x.len(), 1]), &Device::flex()).autodiff();
-        let mut gradients = (outputs - goals).powi_scalar(2).sum().backward();
-        for (p, parameter) in network.parameters().into_iter().enumerate() {
-            let gradient =
-                values(&parameter.grad_remove(&mut gradients).expect("every parameter has a gradient"));
-            for (i, &found) in gradient.iter().enumerate() {
-                // Small, so that hardly any relu changes sides in between; the loops are in double precision.
-                let h = 1e-5_f32;
-                let at = weights.values_mut()[p][i];
-                let mut moved = |to: f32| {
-                    weights.values_mut()[p][i] = to;
-                    loss(&weights)
-                };
-                let expected = (moved(at + h) - moved(at - h)) / ((at + h) as f64 - (at - h) as f64);
-                moved(at);
-                let error = (expected - found as f64).abs() / (1.0 + expected.abs());
-                assert!(error < 2e-3, "{convolutions:?}: parameter {p}, value {i}: {expected} {found}");
+        for readout in readouts() {
+            let mut weights = small(convolutions);
+            let batch = example_batch(&operator, &x, readout);
+            let loss = |network: &GraphNetwork| -> f64 {
+                let outputs = obvious(network, &a, &x, &batch.readout);
+                let squares = outputs.iter().zip(&batch.targets).map(|(o, t)| (o - *t as f64).powi(2));
+                squares.sum()
+            };
+            let (mut gradients, sum) = pass::gradients(&weights, &batch, Loss::Squares);
+            assert!((sum / loss(&weights) - 1.0).abs() < 1e-4);
+            for (p, gradient) in gradients.values_mut().into_iter().enumerate() {
+                for (i, &mut found) in gradient.iter_mut().enumerate() {
+                    // Small, so that hardly any relu changes sides in between; the loops are in double precision.
+                    let h = 1e-5_f32;
+                    let at = weights.values_mut()[p][i];
+                    let mut moved = |to: f32| {
+                        weights.values_mut()[p][i] = to;
+                        loss(&weights) / batch.targets.len() as f64
+                    };
+                    let expected = (moved(at + h) - moved(at - h)) / ((at + h) as f64 - (at - h) as f64);
+                    moved(at);
+                    let error = (expected - found as f64).abs() / (1.0 + expected.abs());
+                    assert!(error < 2e-4, "{convolutions:?}: parameter {p}, value {i}: {expected} {found}");
+                }
             }
         }
     }
@@ -160,66 +177,12 @@ fn the_transpose_is_the_transpose() {
     }
 }
 
-/// What other devices do, on the processor.
-#[test]
-fn gathering_and_scattering_is_the_same_product() {
-    let (_, operator, x) = example(13, 3);
-    let flat: Vec<f32> = x.iter().flatten().map(|&v| v as f32).collect();
-    let device = Device::flex();
-    let both = [true, false].map(|generic| {
-        let dense: Tensor<2> = Tensor::from_data(TensorData::new(flat.clone(), [13, 3]), &device);
-        let dense = dense.autodiff().require_grad();
-        let product = match generic {
-            true => gather_scatter(&operator, dense.clone(), &device),
-            false => aggregate(&operator, dense.clone(), Compute::Cpu),
-        };
-        let gradients = product.clone().powi_scalar(3).sum().backward();
-        [values(&product), values(&dense.grad(&gradients).unwrap())]
-    });
-    for (generic, ours) in both[0].iter().flatten().zip(both[1].iter().flatten()) {
-        assert!((generic - ours).abs() < 1e-6, "{generic} {ours}");
-    }
-}
-
-/// Our layers and those that burn puts together: the same outputs, the same gradients.
-#[test]
-fn layers_are_those_of_burn() {
-    let device = Device::flex();
-    let mut random = Random::new(7, Purpose::Noise, 0);
-    let mut draw = |rows: usize, columns: usize| {
-        let values = (0..rows * columns).map(|_| 2.0 * random.uniform() - 1.0).collect::<Vec<f32>>();
-        TensorData::new(values, [rows, columns])
-    };
-    let data = [draw(45, 37), draw(37, 23), draw(1, 23), draw(1, 23)];
-    let both = [true, false].map(|ours| {
-        let [x, weight, bias, slopes] =
-            data.clone().map(|data| Tensor::<2>::from_data(data, &device).autodiff().require_grad());
-        let out = if ours {
-            let hidden = dense(x.clone(), weight.clone(), bias.clone(), Compute::Cpu);
-            prelu(hidden, slopes.clone(), Compute::Cpu)
-        } else {
-            let hidden = x.clone().matmul(weight.clone()) + bias.clone();
-            burn::tensor::activation::prelu(hidden, slopes.clone().reshape([23]))
-        };
-        let gradients = out.clone().powi_scalar(3).sum().backward();
-        let mut all = vec![values(&out)];
-        all.extend([x, weight, bias, slopes].map(|parameter| values(&parameter.grad(&gradients).unwrap())));
-        all
-    });
-    for (part, (ours, burns)) in both[0].iter().zip(&both[1]).enumerate() {
-        let size = burns.iter().fold(0.0, |size: f32, x| size.max(x.abs()));
-        for (ours, burns) in ours.iter().zip(burns) {
-            assert!((ours - burns).abs() < 1e-5 * size.max(1.0), "part {part}: {ours}, burn's {burns}");
-        }
-    }
-}
-
 #[test]
 fn rotations_keep_products() {
     for dim in [1, 2, 3, 16, 37] {
-        let mut random = Random::new(1, Purpose::Noise, dim as u64);
+        let mut random = random(1, Purpose::Noise, dim as u64);
         let rotation = Rotation::random(dim, &mut random);
-        let mut draw = || (0..dim).map(|_| random.uniform() - 0.5).collect::<Vec<f32>>();
+        let mut draw = || (0..dim).map(|_| random.uniform_f32() - 0.5).collect::<Vec<f32>>();
         let (mut a, mut b) = (draw(), draw());
         let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let (before, first) = (product(&a, &b), a.clone());
@@ -283,7 +246,7 @@ fn the_number_of_threads_changes_nothing() {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| train(params))
     };
     for convolutions in [&[128][..], &[32, 16]] {
-        // Wide enough that burn's products are shared between threads.
+        // Wide enough that products are divided between threads.
         let mut params = GcnVParams { hidden: 128, ..quick(convolutions) };
         params.fit = FitParams { epochs: 2, batch: 512, dropout: 0.1, rotate: true, ..params.fit };
         let one = on(1, &params);
@@ -373,7 +336,6 @@ fn quick_gcn_e() -> GcnEParams {
 
 #[test]
 fn cross_entropy_has_the_slopes_of_its_formula() {
-    let device = Device::flex();
     let (outputs, targets) = ([0.3f32, -0.2, 1.5, 0.1, -2.0, 0.4], [1.0f32, 0.0, 1.0]);
     let loss = |outputs: &[f32]| -> f64 {
         let row = |(pair, target): (&[f32], &f32)| {
@@ -383,11 +345,8 @@ fn cross_entropy_has_the_slopes_of_its_formula() {
         };
         outputs.chunks(2).zip(&targets).map(row).sum::<f64>()
     };
-    let tensor: Tensor<2> =
-        Tensor::from_data(TensorData::new(outputs.to_vec(), [3, 2]), &device).autodiff().require_grad();
-    let (mean, sum) = Loss::CrossEntropy.of(tensor.clone(), &targets, true, &device);
+    let (gradient, sum) = Loss::CrossEntropy.gradient(&outputs, &targets);
     assert!((sum - loss(&outputs)).abs() < 1e-6);
-    let gradient = values(&tensor.grad(&mean.backward()).unwrap());
     for (i, &found) in gradient.iter().enumerate() {
         let moved = |by: f32| {
             let mut outputs = outputs;
@@ -555,22 +514,17 @@ fn steps_are_those_of_pytorch() {
         let columns = arrays["columns"].iter().map(|&v| v as u32).collect();
         let operator = Operator::new(Sparse { offsets, columns, values: floats("values") });
 
-        let device = Device::flex();
-        let mut network = Network::load(&weights, Compute::Cpu);
         let super::FitState { now: weights, velocities, .. } = super::FitState::new(weights);
         let mut sgd = super::sgd::Sgd { momentum: 0.9, weight_decay: 1e-5, weights, velocities };
         let targets = floats("targets");
+        let readout = Readout::All;
+        let batch = Batch { joined: floats("joined"), operator: Some(operator), readout, targets };
         for step in ["step1", "step2"] {
-            let joined = floats("joined");
-            let columns = joined.len() / targets.len();
-            let joined = TensorData::new(joined, [targets.len(), columns]);
-            let outputs =
-                network.forward(Tensor::from_data(joined, &device).autodiff(), Some(&operator), None);
-            let (mean, sum) = loss.of(outputs, &targets, true, &device);
+            let (gradients, sum) = pass::gradients(&sgd.weights, &batch, loss);
             if step == "step1" {
-                assert!((sum / targets.len() as f64 - arrays["loss"][0]).abs() < 1e-5, "{name}");
+                assert!((sum / batch.targets.len() as f64 - arrays["loss"][0]).abs() < 1e-5, "{name}");
             }
-            sgd.step(&mut network, mean.backward(), 0.1);
+            sgd.step(gradients, 0.1);
             if step == "step1" {
                 // After one step the velocity is the gradient and the pull of the decay.
                 let found = in_torch_order(sgd.velocities.clone());

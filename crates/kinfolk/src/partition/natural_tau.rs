@@ -33,7 +33,7 @@ pub fn natural_tau(embeddings: &Embeddings, graph: &KnnGraph, seed: u64) -> f32 
 /// m + 5s of the cosines of random pairs.
 fn strangers_reach(embeddings: &Embeddings, seed: u64) -> f32 {
     let n = embeddings.len();
-    let mut random = Stream::new(seed, Purpose::Strangers, 0, 0);
+    let mut random = Stream::new(seed, Purpose::NullModel, 0, 0);
     let mut cosines: Vec<f32> = (0..PAIRS)
         .map(|_| {
             let a = random.below(n);

@@ -147,21 +147,15 @@ pub(super) fn sizes(params: &SynthParams) -> Vec<u32> {
 /// The order in which identities are dealt to the parts of a split.
 pub(super) fn shuffled(params: &SynthParams) -> Vec<u32> {
     let mut order: Vec<u32> = (0..params.identities as u32).collect();
-    shuffle(&mut order, &mut Stream::new(params.seed, Purpose::Split, 0, 0));
+    Stream::new(params.seed, Purpose::Split, 0, 0).shuffle(&mut order);
     order
-}
-
-fn shuffle<T>(items: &mut [T], stream: &mut Stream) {
-    for i in (1..items.len()).rev() {
-        items.swap(i, stream.below(i + 1));
-    }
 }
 
 /// Random disjoint pairs, each turned by a random angle; with an odd number, one coordinate rests.
 fn rotation_layer(seed: u64, layer: u64, dim: usize) -> Layer {
     let stream = &mut Stream::new(seed, Purpose::Rotation, layer, 0);
     let mut order: Vec<u32> = (0..dim as u32).collect();
-    shuffle(&mut order, stream);
+    stream.shuffle(&mut order);
     let pairs = order.chunks_exact(2);
     pairs
         .map(|pair| {

@@ -135,7 +135,7 @@ proptest! {
     ) {
         let (_, graph) = set(seed, n, 3, k);
         let k1 = k1.min(graph.k());
-        let values = crate::testing::Numbers(seed).many(n * k1).iter().map(|v| (v + 1.0) / 2.0).collect();
+        let values = crate::testing::Numbers::new(seed).many(n * k1).iter().map(|v| (v + 1.0) / 2.0).collect();
         let links = LinkProbabilities { k1, values };
         let limit = SizeLimit { max_size, step, rounds };
         let found = propagate(&graph, &links, th, &limit, &()).unwrap();

@@ -4,7 +4,7 @@ use super::*;
 
 /// A few overlapping sets of rows.
 fn made_up_proposals(seed: u64, n: usize, count: usize) -> Proposals {
-    let mut numbers = crate::testing::Numbers(seed);
+    let mut numbers = crate::testing::Numbers::new(seed);
     let mut all = Proposals::default();
     for _ in 0..count {
         let mut members: Vec<u32> = (0..n as u32).filter(|_| numbers.next() > 0.4).collect();

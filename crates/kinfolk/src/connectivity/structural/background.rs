@@ -27,7 +27,7 @@ pub(crate) struct Background {
 impl Background {
     pub(crate) fn of(embeddings: &Embeddings, seed: u64) -> Self {
         let n = embeddings.len();
-        let mut ids = Stream::new(seed, Purpose::Strangers, 1, 0).sample(n, COHORT);
+        let mut ids = Stream::new(seed, Purpose::NullModel, 1, 0).sample(n, COHORT);
         ids.sort_unstable();
         let cohort = Cohort::of(embeddings, &ids);
         let seen = |first: usize, count: usize, scratch: &mut Scratch| {

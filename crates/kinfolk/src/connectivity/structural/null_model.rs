@@ -47,7 +47,7 @@ impl NullModel {
         seed: u64,
     ) -> Self {
         let n = embeddings.len();
-        let mut stream = Stream::new(seed, Purpose::Strangers, 2, 0);
+        let mut stream = Stream::new(seed, Purpose::NullModel, 2, 0);
         let sure = sure_vertices(graph, ties, clusters);
         if sure.is_empty() {
             // Nobody is known to have relatives: all are strangers, and only copies are of one identity.

@@ -1,0 +1,150 @@
+//! A batch through the network on a graphics card, with burn's tensors and gradients.
+//!
+//! The weights are sent with every batch, and the gradients come back: the optimiser runs on the processor on all
+//! devices. burn has no sparse product, so A~ F gathers rows by edge and scatters them, which takes edges x features of
+//! the card's memory.
+
+use super::batch::{Batch, Readout};
+use super::loss::Loss;
+use super::sparse::Operator;
+use crate::{GraphNetwork, Linear};
+use burn::tensor::activation::{log_softmax, prelu, relu};
+use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
+
+/// The outputs of the network, one row for each row of its head.
+pub(super) fn outputs(network: &GraphNetwork, batch: &Batch, device: &Device) -> Vec<f32> {
+    values(Uploaded::new(network, device, false).forward(batch, device))
+}
+
+/// The gradient of the mean loss by every weight, and the sum of the losses.
+pub(super) fn gradients(
+    network: &GraphNetwork,
+    batch: &Batch,
+    loss: Loss,
+    device: &Device,
+) -> (GraphNetwork, f64) {
+    let uploaded = Uploaded::new(network, device, true);
+    let outputs = uploaded.forward(batch, device);
+    // In double precision and in order, as on the processor.
+    let (_, sum) = loss.gradient(&values(outputs.clone()), &batch.targets);
+    let count = batch.targets.len();
+    let constant = |values: Vec<f32>| constant(values, count, device).autodiff();
+    let losses = match loss {
+        Loss::Squares => (outputs - constant(batch.targets.clone())).powi_scalar(2),
+        Loss::CrossEntropy => {
+            let shares = batch.targets.iter().flat_map(|&t| [t - 1.0, -t]).collect();
+            log_softmax(outputs, 1) * constant(shares)
+        }
+    };
+    let mut found = (losses.sum() / count.max(1) as f32).backward();
+    let mut gradients = network.clone();
+    for (parameter, values_of) in uploaded.parameters().into_iter().zip(gradients.values_mut()) {
+        match parameter.grad_remove(&mut found) {
+            Some(gradient) => *values_of = values(gradient),
+            None => values_of.fill(0.0),
+        }
+    }
+    (gradients, sum)
+}
+
+/// x W + b.
+struct Layer {
+    /// Inputs x outputs.
+    weight: Tensor<2>,
+    /// 1 x outputs.
+    bias: Tensor<2>,
+}
+
+/// A network on the device.
+struct Uploaded {
+    convolutions: Vec<Layer>,
+    hidden: Layer,
+    /// 1 x outputs of `hidden`.
+    slopes: Tensor<2>,
+    output: Layer,
+}
+
+impl Uploaded {
+    fn new(network: &GraphNetwork, device: &Device, tracked: bool) -> Self {
+        let upload = |values: &[f32], rows: usize| {
+            let tensor = constant(values.to_vec(), rows, device);
+            if tracked { tensor.autodiff().require_grad() } else { tensor }
+        };
+        let layer = |linear: &Linear| Layer {
+            weight: upload(&linear.weight, linear.inputs),
+            bias: upload(&linear.bias, 1),
+        };
+        Self {
+            convolutions: network.convolutions.iter().map(layer).collect(),
+            hidden: layer(&network.hidden),
+            slopes: upload(&network.slopes, 1),
+            output: layer(&network.output),
+        }
+    }
+
+    /// In the order of `GraphNetwork::values_mut`.
+    fn parameters(&self) -> Vec<&Tensor<2>> {
+        let layers = self.convolutions.iter().chain([&self.hidden, &self.output]);
+        layers.flat_map(|layer| [&layer.weight, &layer.bias]).chain([&self.slopes]).collect()
+    }
+
+    fn forward(&self, batch: &Batch, device: &Device) -> Tensor<2> {
+        let linear = |layer: &Layer, x: Tensor<2>| x.matmul(layer.weight.clone()) + layer.bias.clone();
+        let columns = self.convolutions[0].weight.dims()[0];
+        let rows = batch.joined.len() / columns;
+        let mut joined = constant(batch.joined.clone(), rows, device).autodiff();
+        let last = self.convolutions.len() - 1;
+        for (l, convolution) in self.convolutions.iter().enumerate() {
+            let embedding = relu(linear(convolution, joined));
+            joined = match &batch.operator {
+                _ if l == last => embedding,
+                Some(operator) => {
+                    Tensor::cat(vec![embedding.clone(), aggregate(operator, embedding, device)], 1)
+                }
+                None => panic!("more than one convolution needs the adjacency"),
+            };
+        }
+        let head = match &batch.readout {
+            Readout::All => joined,
+            Readout::Rows(rows) => {
+                joined.select(0, index(rows.iter().map(|&row| row as i32).collect(), device))
+            }
+            Readout::Largest(graphs) => {
+                let each = graphs.iter().map(|graph| joined.clone().slice([graph.clone()]).max_dim(0));
+                Tensor::cat(each.collect(), 0)
+            }
+        };
+        let hidden = linear(&self.hidden, head);
+        let width = self.slopes.dims()[1];
+        linear(&self.output, prelu(hidden, self.slopes.clone().reshape([width])))
+    }
+}
+
+/// A~ X.
+fn aggregate(operator: &Operator, dense: Tensor<2>, device: &Device) -> Tensor<2> {
+    let (matrix, dim) = (operator.matrix(), dense.dims()[1]);
+    let columns = index(matrix.columns.iter().map(|&column| column as i32).collect(), device);
+    let rows = (0..matrix.rows()).flat_map(|i| {
+        let count = matrix.offsets[i + 1] - matrix.offsets[i];
+        std::iter::repeat_n(i as i32, count)
+    });
+    let rows = index(rows.collect(), device);
+    let weights = constant(matrix.values.clone(), matrix.values.len(), device).autodiff();
+    let none = constant(vec![0.0; matrix.rows() * dim], matrix.rows(), device).autodiff();
+    none.select_assign(0, rows, dense.select(0, columns) * weights, IndexingUpdateOp::Add)
+}
+
+fn constant(values: Vec<f32>, rows: usize, device: &Device) -> Tensor<2> {
+    let columns = values.len() / rows.max(1);
+    Tensor::from_data(TensorData::new(values, [rows, columns]), device)
+}
+
+fn index(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
+    let count = values.len();
+    Tensor::from_data(TensorData::new(values, [count]), device)
+}
+
+/// The values of a tensor, row-major.
+fn values(tensor: Tensor<2>) -> Vec<f32> {
+    tensor.into_data().try_into_vec().expect("all tensors here are f32")
+}
