@@ -1,7 +1,7 @@
 //! The library's errors as Python's.
 
 use kinfolk::Error;
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(_kinfolk, ZeroRow, PyValueError, "A row has no direction.");
@@ -25,6 +25,7 @@ pub fn raise(error: Error) -> PyErr {
         Error::Length { place, what, expected, found } if place == "embeddings" => {
             PyValueError::new_err(format!("X: expected {expected} {what}, found {found}"))
         }
+        memory @ Error::Memory { .. } => PyMemoryError::new_err(memory.to_string()),
         zero @ Error::ZeroRow { .. } => ZeroRow::new_err(zero.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }

@@ -116,6 +116,16 @@ pub enum Error {
         /// The value given.
         found: String,
     },
+    /// The work would need more memory than is free.
+    #[error("{what} needs {:.1} GB of memory, {:.1} GB are free", *needed as f64 / 1e9, *free as f64 / 1e9)]
+    Memory {
+        /// What would be in memory: "the search for 1024 neighbours of 5000000 rows".
+        what: String,
+        /// Bytes that it needs.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// The caller asked for the work to end; see [`Progress::cancelled`](crate::Progress::cancelled).
     #[error("cancelled")]
     Cancelled,

@@ -83,6 +83,7 @@ mod knn;
 mod labels;
 #[doc(hidden)]
 pub mod laboratory;
+mod memory;
 mod method;
 mod methods;
 pub mod metrics;

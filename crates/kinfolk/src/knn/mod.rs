@@ -28,7 +28,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use crate::{Embeddings, Error, Progress, Result};
+use crate::{Embeddings, Error, Progress, Result, memory};
 use copies::Copies;
 
 pub(crate) use cohort::Cohort;
@@ -155,6 +155,7 @@ pub fn knn_graph(
         Search::Recall(recall) => recall,
     };
     let plan = Plan { recall, seed: params.seed, kernel };
+    memory::check(plan.memory(n, rows.dim(), k), || format!("the search for {k} neighbours of {n} rows"))?;
     search(rows, k, k.max(FEW_COPIES), &plan, progress)
 }
 
@@ -182,6 +183,13 @@ fn search(
 }
 
 impl Plan {
+    /// Bytes that a search cannot do without: the graph, the rows as int8 twice and, where all rows are searched at once,
+    /// the candidates of each.
+    fn memory(&self, n: usize, dim: usize, k: usize) -> u64 {
+        let candidates = if self.recall < 1.0 { 0 } else { 3 * k };
+        (n as u64) * (8 * (k + candidates) + 2 * dim) as u64
+    }
+
     fn search(&self, rows: Rows, k: usize, progress: &dyn Progress) -> Result<(KnnGraph, KnnReport)> {
         let (n, kernel) = (rows.len(), self.kernel);
         if self.recall < 1.0 && k > 0 {

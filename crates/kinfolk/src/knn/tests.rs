@@ -359,3 +359,12 @@ fn impossible_parameters_are_refused() {
         refused(KnnParams { search, ..Default::default() }).starts_with("recall: expected a number above 0")
     );
 }
+
+#[test]
+fn a_graph_that_cannot_fit_is_refused_before_the_search() {
+    // 1024 neighbours of 2^26 rows are half a terabyte; the rows themselves would be refused sooner.
+    let plan = super::Plan { recall: 0.98, seed: 0, kernel: Kernel::default() };
+    assert_eq!(plan.memory(1 << 26, 256, 1024), (1 << 26) * (8 * 1024 + 512));
+    let exact = super::Plan { recall: 1.0, ..plan };
+    assert_eq!(exact.memory(1000, 64, 10), 1000 * (8 * 40 + 128));
+}
