@@ -3,6 +3,7 @@
 mod cluster;
 mod options;
 mod refused_files;
+mod results;
 mod train;
 
 use std::fs;

@@ -123,6 +123,43 @@ fn options_of_networks_are_refused_with_a_model_of_kin() {
 }
 
 #[test]
+fn every_option_of_cluster_has_an_effect_or_is_refused_with_a_model() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "14", "--dim", "8"]);
+    for entry in kinfolk_methods::METHODS {
+        let name = entry.info().name;
+        let Some(learner) = entry.learner() else { continue };
+        let model = format!("{name}.safetensors");
+        let train =
+            ["train", "set/features.npy", "set/labels.npy", "-o", &model, "--method", name, "-k", "10"];
+        let epochs = ["--epochs", "1"];
+        let few = if takes(learner.parameters(), "epochs") { &epochs[..] } else { &[] };
+        succeeds(here, &[&train[..], few].concat());
+        let file = kinfolk_nn::ModelFile::read(&here.join(&model)).unwrap();
+        let method = kinfolk_methods::load(file, None).unwrap();
+        let run = |more: &[&str]| {
+            let base = ["cluster", "set/features.npy", "-o", "out", "--json", "--model", &model];
+            kinfolk(here, &[&base[..], more].concat())
+        };
+        let before = run(&[]);
+        assert_eq!(before.code(), 0, "{name}: {}", before.stderr());
+        for (option, parameter) in CLUSTER {
+            let after = run(option);
+            if takes(method.parameters(), parameter) {
+                assert_eq!(after.code(), 0, "{name} {option:?}: {}", after.stderr());
+                let (before, after) = (before.json(), after.json());
+                assert_ne!(before["parameters"], after["parameters"], "{name} {option:?} has no effect");
+            } else {
+                let message =
+                    format!("error: {}: expected a method that uses it, found --method {name}\n", option[0]);
+                assert_eq!((after.code(), after.stderr()), (2, message));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_k_beyond_sense_is_refused_at_once() {
     let directory = TempDir::new().unwrap();
     succeeds(directory.path(), &["synth", "set", "--identities", "30", "--dim", "8"]);
