@@ -63,6 +63,7 @@ mod clusters;
 mod dbscan;
 mod dense;
 mod eigen;
+mod eigen_dense;
 mod hac;
 mod hdbscan;
 mod infomap;
