@@ -76,10 +76,10 @@ def test_what_is_found(small):
     assert (found.probabilities_[~inside] == 1).all()
     assert ((found.probabilities_ > found.least_probability_) & (found.probabilities_ <= 1)).all()
     assert ((found.confidence_ >= 0) & (found.confidence_ <= 1)).all()
-    assert all(len(column) == n for column in found.ties_.values())
+    assert all(len(column) == n for column in found.edges_.values())
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     similarity = (unit[inside] * unit[found.parent_[inside]]).sum(axis=1)
-    assert np.allclose(found.ties_["similarity"][inside], similarity, atol=1e-5)
+    assert np.allclose(found.edges_["similarity"][inside], similarity, atol=1e-5)
     doubts = found.doubts_
     together = found.labels_[doubts["row"]] == found.labels_[doubts["other"]]
     assert (together == doubts["together"]).all() and len(doubts) > 0
@@ -91,7 +91,7 @@ def test_density_cuts_at_tau(small):
     found = Kinfolk("density").fit(X)
     linked = found.parent_ >= 0
     kept = found.labels_[linked] == found.labels_[found.parent_[linked]]
-    assert (kept == (found.ties_["similarity"][linked] > found.tau_)).all()
+    assert (kept == (found.edges_["similarity"][linked] > found.tau_)).all()
     assert found.least_probability_ is None
 
 
@@ -198,7 +198,7 @@ def test_rows_of_zeros_stay_alone(small):
     zeros = [0, 5, 77]
     holed = np.insert(X, [0, 4, 75], 0, axis=0)
     assert not holed[zeros].any()
-    with pytest.warns(UserWarning, match="row 0: expected a row of non-zero length, .* 3 such rows stay alone"):
+    with pytest.warns(UserWarning, match="row 0: expected a row of non-zero length, .* 3 such rows are clusters of their own"):
         found = Kinfolk().fit(holed)
     plain = Kinfolk().fit(X)
     rest = np.delete(np.arange(len(holed)), zeros)

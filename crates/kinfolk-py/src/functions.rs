@@ -131,7 +131,7 @@ pub struct FittedArrays<'py> {
     confidence: PyReadonlyArray1<'py, f32>,
     parent: PyReadonlyArray1<'py, i64>,
     probability: PyReadonlyArray1<'py, f32>,
-    ties: Bound<'py, PyDict>,
+    edges: Bound<'py, PyDict>,
     k: Option<usize>,
     tau: Option<f32>,
     least: Option<f32>,
@@ -150,7 +150,7 @@ pub fn explain(
         (None, Some(tau)) => Criterion::Similarity(tau),
         (None, None) => {
             return Err(PyValueError::new_err(
-                "explain: expected a result of a method that keeps its reasons (kin, density, gcn-v or gcn-ve), found another",
+                "explain: expected a result of a method that returns reasons (kin, density, gcn-v or gcn-ve), found another",
             ));
         }
     };
@@ -167,15 +167,15 @@ impl FittedArrays<'_> {
     fn rows(&self) -> PyResult<Vec<RowReason>> {
         let rows = self.labels.as_array().len();
         let column = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, f32>>> {
-            self.ties.get_item(name)?.map(|column| column.extract()).transpose()
+            self.edges.get_item(name)?.map(|column| column.extract()).transpose()
         };
         let count = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, u32>>> {
-            self.ties.get_item(name)?.map(|column| column.extract()).transpose()
+            self.edges.get_item(name)?.map(|column| column.extract()).transpose()
         };
         let (similarity, rank, back, shared) =
             (column("similarity")?, count("rank")?, count("rank_back")?, count("shared")?);
         let outside: Option<PyReadonlyArray1<'_, i64>> =
-            self.ties.get_item("outside")?.map(|column| column.extract()).transpose()?;
+            self.edges.get_item("outside")?.map(|column| column.extract()).transpose()?;
         let (outside_similarity, outside_probability) =
             (column("outside_similarity")?, column("outside_probability")?);
         let line = |row: usize| -> Option<RowReason> {
