@@ -308,7 +308,7 @@ def run_kinfolk(example, method, source, parameters, seed):
         if method in RANDOM:
             given.append(f"seed={seed}")
         if method in WITH_NOISE:
-            given.append("noise=kept")
+            given.append("noise=keep")
         name = {"chinese-whispers-dlib": "chinese-whispers"}.get(method, method)
         name = "hac" if method.startswith("hac-") else name
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
