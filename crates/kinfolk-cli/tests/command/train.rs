@@ -66,7 +66,7 @@ fn interrupted_training_leaves_a_model_and_goes_on() {
     assert_eq!(output.status.code(), Some(130));
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("interrupted after epoch "), "{message}");
-    assert!(message.contains("of GCN-V; m.safetensors can be used as it is"), "{message}");
+    assert!(message.contains("of GCN-V; m.safetensors is usable"), "{message}");
 
     succeeds(here, &["cluster", "set/test_features.npy", "--model", "m.safetensors", "-o", "out"]);
     let mut resume = training("m.safetensors");
@@ -163,7 +163,7 @@ fn lgcn_and_ltc_learn_from_labels() {
         for (arguments, message) in [
             (
                 &["--method", other][..],
-                format!("--method {other}: expected a model of it, found one of {method}"),
+                format!("--method {other}: expected a model of this method, found one of {method}"),
             ),
             (
                 &["--method", "kmeans"],
@@ -182,7 +182,7 @@ fn lgcn_and_ltc_learn_from_labels() {
             assert_eq!((run.code(), run.stderr()), (2, format!("error: {message}\n")));
         }
         let run = kinfolk(here, &["cluster", "set/test_features.npy", "--method", method]);
-        let message = format!("error: --method {method}: expected --model with its networks, found none\n");
+        let message = format!("error: --method {method}: expected a --model, found none\n");
         assert_eq!((run.code(), run.stderr()), (2, message));
         let run = kinfolk(here, &[&labelled[..], &model, &["--resume"]].concat());
         let message = format!("error: --resume: expected --method gcn-v or gcn-ve, found {method}\n");

@@ -79,7 +79,7 @@ pub fn read_results(directory: &Path) -> Result<Explainer> {
         |name: &str| run.parameters.get(name).and_then(serde_json::Value::as_f64).map(|value| value as f32);
     let criterion = number("least_probability").map(Criterion::Probability);
     let criterion = criterion.or(number("tau").map(Criterion::Similarity)).ok_or_else(|| {
-        let expected = "a run of a method that keeps its reasons (kin, density, gcn-v or gcn-ve)";
+        let expected = "a run of a method that returns reasons (kin, density, gcn-v or gcn-ve)";
         Error::format(directory.join("run.json"), expected, run.method().to_owned())
     })?;
     let path = directory.join("clusters.csv");
