@@ -239,7 +239,7 @@ impl ModelFile {
     }
 }
 
-/// A value as JSON. By way of its text, so that float32 keeps its short form.
+/// A value as JSON, via its text, so that float32 has its short form.
 fn to_json(value: &impl Serialize) -> Value {
     let text = serde_json::to_string(value).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What the tests of several modules share: small networks and sets of made-up numbers.
+//! Helpers for the tests of several modules: small random networks and sets.
 
 use crate::{GraphNetwork, Linear};
 #[cfg(feature = "training")]
@@ -39,7 +39,7 @@ pub fn network(seed: u64, dim: usize, widths: &[usize], outputs: usize) -> Graph
     GraphNetwork { convolutions, hidden, slopes, output: numbers.linear(3, outputs) }
 }
 
-/// Made-up rows, some of them twice, and their graph.
+/// Random rows, some of them twice, and their graph.
 pub fn set(seed: u64, n: usize, dim: usize, k: usize) -> (Embeddings, KnnGraph) {
     let mut rows = Numbers(seed).many(n * dim);
     for i in (7..n).step_by(10) {

@@ -1,4 +1,4 @@
-//! One file of every format of results, kept: what was written once is read for ever.
+//! Reads stored files of every version of the result formats, so that old results stay readable.
 
 use kinfolk::results::{RUN_FORMAT, Run, parse_clusters};
 use kinfolk::{Edge, RowReason};

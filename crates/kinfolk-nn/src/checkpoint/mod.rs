@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch, read without running any code of theirs.
+//! Reads PyTorch checkpoints without executing code from them.
 //!
 //! `torch.save` writes a pickle that refers to storages by key, and the storages beside it. Since version 1.6
 //! both are members of a zip archive (`NAME/data.pkl`, `NAME/data/0` ...); before, the file was five pickles

@@ -1,4 +1,4 @@
-//! Any matrix, in every way it can be written.
+//! Random matrices, in every format and layout.
 
 use super::*;
 
