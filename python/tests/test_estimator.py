@@ -1,4 +1,4 @@
-"""Kinfolk as scikit-learn sees it, and what it learns."""
+"""The estimator: scikit-learn's conventions, attributes, training."""
 
 import pickle
 import subprocess
@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import kinfolk
 from kinfolk import Kinfolk, metrics
 
-# Rows are grouped among themselves, so a part of them, or another order, is another question.
+# The labels of a row depend on the other rows, so a subset or another order may give another result.
 OF_ROWS_ALONE = {
     "check_methods_subset_invariance": "labels of a set are not labels of each row",
     "check_methods_sample_order_invariance": "labels are numbered by the order of rows",
@@ -47,7 +47,7 @@ def test_checks_of_scikit_learn(estimator):
 def test_checks_of_scikit_learn_with_a_model(halves, tmp_path):
     (X, y), _ = halves
     path = tmp_path / "model.safetensors"
-    # On a given graph embeddings are taken as they are, and the model has no number of columns.
+    # With a given graph there is no whitening, and the model has no number of columns.
     Kinfolk()._fit(X, y, kinfolk.knn_graph(X, k=20)).save(path)
     found = check_estimator(Kinfolk(model=path), expected_failed_checks=OF_ROWS_ALONE, on_fail=None, on_skip=None)
     failed = [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"]
@@ -90,8 +90,8 @@ def test_density_cuts_at_tau(small):
     X, _ = small
     found = Kinfolk("density").fit(X)
     linked = found.parent_ >= 0
-    kept = found.labels_[linked] == found.labels_[found.parent_[linked]]
-    assert (kept == (found.edges_["similarity"][linked] > found.tau_)).all()
+    same = found.labels_[linked] == found.labels_[found.parent_[linked]]
+    assert (same == (found.edges_["similarity"][linked] > found.tau_)).all()
     assert found.least_probability_ is None
 
 

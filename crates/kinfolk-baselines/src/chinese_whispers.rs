@@ -18,7 +18,7 @@ kinfolk::parameters! {
     /// Use it for fast clustering when a good threshold is known; it needs no number of clusters. Other seeds give slightly
     /// different clusters.
     ///
-    /// Cost: O(N K) for each of some ten rounds, on one thread; O(N K) memory.
+    /// Cost: O(N K) for each of about ten rounds, on one thread; O(N K) memory.
     ///
     /// ```
     /// use kinfolk::{Clusterer, KnnGraph, Problem};

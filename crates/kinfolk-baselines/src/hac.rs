@@ -286,7 +286,7 @@ fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Result<Vec<
     let n = graph.len();
     let mut sums: Vec<Sums> = vec![Sums::default(); n];
     for (a, b, similarity) in edges(graph) {
-        // Pairs that are less alike than chance are as good as without an edge.
+        // Pairs of negative similarity count as pairs without an edge.
         if similarity > 0.0 {
             sums[a as usize].insert(b, similarity.into());
             sums[b as usize].insert(a, similarity.into());

@@ -392,7 +392,7 @@ struct Node {
     parent: usize,
     /// 1 / distance at which it splits off.
     birth: f64,
-    worth: f64,
+    stability: f64,
     children: usize,
 }
 
@@ -420,7 +420,7 @@ fn select(n: usize, mut edges: Vec<Edge>, params: &Hdbscan) -> Vec<i64> {
 
 /// The tree of clusters of at least `least` rows, from the root down, and the cluster that each row fell from.
 fn condense(n: usize, merges: &[(u32, u32, f64)], sizes: &[usize], least: usize) -> (Vec<Node>, Vec<usize>) {
-    let mut nodes = vec![Node { parent: 0, birth: 0.0, worth: 0.0, children: 0 }];
+    let mut nodes = vec![Node { parent: 0, birth: 0.0, stability: 0.0, children: 0 }];
     let mut fell_from = vec![0; n];
     let mut open: Vec<(u32, usize)> = Vec::new();
     if let Some(root) = merges.len().checked_sub(1) {
@@ -434,14 +434,14 @@ fn condense(n: usize, merges: &[(u32, u32, f64)], sizes: &[usize], least: usize)
         for side in [left, right] {
             let size = sizes[side as usize];
             if both {
-                nodes[cluster].worth += lasted * size as f64;
+                nodes[cluster].stability += lasted * size as f64;
                 nodes[cluster].children += 1;
                 open.push((side, nodes.len()));
-                nodes.push(Node { parent: cluster, birth: lambda, worth: 0.0, children: 0 });
+                nodes.push(Node { parent: cluster, birth: lambda, stability: 0.0, children: 0 });
             } else if size >= least {
                 open.push((side, cluster));
             } else {
-                nodes[cluster].worth += lasted * size as f64;
+                nodes[cluster].stability += lasted * size as f64;
                 falling.push(side);
                 while let Some(part) = falling.pop() {
                     match (part as usize).checked_sub(n) {
@@ -461,11 +461,11 @@ fn take(nodes: &[Node], selection: Selection) -> Vec<Option<usize>> {
     let mut good = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         good[at] = match selection {
-            Selection::ExcessOfMass => within[at] <= node.worth,
+            Selection::ExcessOfMass => within[at] <= node.stability,
             Selection::Leaves => node.children == 0,
         };
-        let worth = if within[at] <= node.worth { node.worth } else { within[at] };
-        within[node.parent] += worth;
+        let stability = if within[at] <= node.stability { node.stability } else { within[at] };
+        within[node.parent] += stability;
     }
     let mut taken: Vec<Option<usize>> = vec![None; nodes.len()];
     for (at, node) in nodes.iter().enumerate().skip(1) {

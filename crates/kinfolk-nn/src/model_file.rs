@@ -205,7 +205,7 @@ impl ModelFile {
         }
     }
 
-    /// Refuses tensors that nobody took: they might change the answer.
+    /// Refuses tensors that were not read: they might change the result.
     pub(crate) fn finish(&self) -> Result<()> {
         match self.tensors.keys().next() {
             Some(name) => Err(damaged(&self.place, format!("a tensor {name}"))),

@@ -1,4 +1,4 @@
-//! Clustering by any method of the registry, and the arrays that a result becomes.
+//! Clustering by any method of the registry, and the conversion of results to arrays.
 
 use crate::arrays::{Matrix, Neighbours, column};
 use crate::errors::raise;
@@ -59,7 +59,7 @@ fn configured(
     Ok(method)
 }
 
-/// What Python keeps of a result.
+/// A result as a dictionary of arrays.
 fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bound<'py, PyDict>> {
     let reasons: Vec<_> = found.rows().collect();
     let rows = reasons.len();
@@ -116,7 +116,7 @@ fn doubts<'py>(py: Python<'py>, found: &Clustering) -> PyResult<Bound<'py, PyDic
     Ok(all)
 }
 
-/// The method that a model file is for. Fails when it is for none.
+/// The method of a model file. Fails if the file is not a model.
 #[pyfunction]
 pub fn method_of(model: &[u8], place: &str) -> PyResult<&'static str> {
     let method = ModelFile::parse(model, place).and_then(|file| kinfolk_methods::load(file, None));

@@ -1,4 +1,4 @@
-//! The functions around clustering: neighbours, scores, synthetic sets, reasons, the command.
+//! Functions other than clustering: neighbours, scores, synthetic sets, explanations, the command.
 
 use crate::arrays::{Matrix, labels};
 use crate::errors::raise;
@@ -123,7 +123,7 @@ fn set(params: &mut SynthParams, name: &str, value: &Bound<'_, PyAny>) -> PyResu
     Ok(())
 }
 
-/// What an estimator keeps of a clustering: see `cluster`.
+/// The attributes of a fitted estimator that `explain` needs; see `cluster`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct FittedArrays<'py> {
@@ -137,7 +137,7 @@ pub struct FittedArrays<'py> {
     least: Option<f32>,
 }
 
-/// Why a row is in its cluster, or why two rows are together or not.
+/// Why a row is in its cluster, or why two rows are in one cluster or not.
 #[pyfunction]
 pub fn explain(
     fitted: FittedArrays<'_>,
@@ -206,12 +206,12 @@ impl FittedArrays<'_> {
         };
         let lines: Option<Vec<RowReason>> = (0..rows).map(line).collect();
         lines.ok_or_else(|| {
-            PyValueError::new_err(format!("result: expected {rows} of everything, found fewer"))
+            PyValueError::new_err(format!("result: expected arrays of {rows} rows, found shorter ones"))
         })
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file atomically.
 #[pyfunction]
 pub fn write(path: PathBuf, data: &[u8]) -> PyResult<()> {
     let mut file = AtomicFile::create(&path).map_err(raise)?;

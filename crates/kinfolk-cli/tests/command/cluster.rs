@@ -159,7 +159,7 @@ fn every_method_clusters() {
         succeeds(here, &["cluster", "set/features.npy", "--json", "--method", "hac", "--clusters", "5"])
             .json();
     assert_eq!(again["clusters"]["count"], 5);
-    let kept = [
+    let arguments = [
         "cluster",
         "set/features.npy",
         "--json",
@@ -170,8 +170,8 @@ fn every_method_clusters() {
         "--param",
         "noise=keep",
     ];
-    let kept = succeeds(here, &kept).json();
-    assert!(kept["parameters"]["rows_of_noise"].as_u64().unwrap() > 0);
+    let run = succeeds(here, &arguments).json();
+    assert!(run["parameters"]["rows_of_noise"].as_u64().unwrap() > 0);
 
     for (arguments, message) in [
         (

@@ -130,7 +130,7 @@ impl Line {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         vec![
             self.name.to_owned(),
-            (if self.rebuilt { "rebuilt" } else { "as it is" }).to_owned(),
+            (if self.rebuilt { "rebuilt" } else { "input" }).to_owned(),
             or_none(self.radius.map(|radius| format!("{radius:.1}"))),
             percent(self.f[0] / 100.0),
             percent(self.f[1] / 100.0),

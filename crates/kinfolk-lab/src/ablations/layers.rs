@@ -73,7 +73,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let notes = [format!(
         "loss: mean squared error against s_nbr over all neighbours, of rows fitted to and of held-out identities.\n\
          {WIDTH} outputs each, {SAMPLED} sampled neighbours, {ROWS} rows in an epoch, fitted in {}.\n\
-         Candidates from the graph as it is; tau chosen by the mean of both F of held-out identities.",
+         Candidates from the input graph; tau chosen by the mean of both F of held-out identities.",
         fitting.join(", ")
     )];
     ablation.report(&COLUMNS, &cells, &picture, &notes)

@@ -208,7 +208,7 @@ fn note_of(title: &str, seconds: f64) -> String {
 
 fn describe_gcn(gcn: &Gcn, gcn_e: bool) -> String {
     let GcnModel { config, .. } = gcn.model();
-    let graph = if config.rebuild { "graph rebuilt" } else { "graph as it is" };
+    let graph = if config.rebuild { "rebuilt graph" } else { "input graph" };
     let rho = if gcn_e { format!(" rho {:.1}", config.rho) } else { String::new() };
     format!("{graph} density {:.2}{rho} tau {:.2}", config.density, gcn.settings.tau)
 }

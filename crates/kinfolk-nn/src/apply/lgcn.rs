@@ -7,8 +7,9 @@
 //! while they are too large ([`kinfolk::limited_components`]). This is the paper's pseudo-label propagation, which starts with
 //! all edges and depends on the size alone; `th` is an addition, chosen in training.
 //!
-//! Cost: with V vertices in the graph of a pivot, about 150 to 480 with the default shape, 4 N V (512 x 512 + 512 x 256 + 256 x 256)
-//! operations with the published widths. Memory: 4 N k1 bytes for the probabilities, 12 for each edge, 8 N 512 for the first layer.
+//! Cost: with V vertices in the graph of a pivot, about 150 to 480 with the default shape, 4 N V (512 x 512 + 512 x 256 + 256
+//! x 256) operations with the published widths. Memory: 4 N k1 bytes for the probabilities, 12 for each edge, 8 N 512 for the
+//! first layer.
 
 use super::pivots::{PivotScratch, PivotShape, push_pivot};
 use super::subgraphs::{Buffers, Prepared, SubGraphs, probability, side_by_side};

@@ -101,8 +101,8 @@ impl ProposalScratch {
     }
 }
 
-/// Appends the graph of a proposal: A~ between its rows, divided by the sums of what is left. Seen from a seed, the last column of X
-/// marks it; seen from the mean, it is the share of A~ that is left.
+/// Appends the graph of a proposal: A~ between its rows, divided by the sums of what is left. Seen from a seed, the last
+/// column of X marks it; seen from the mean, it is the share of A~ that is left.
 pub(crate) fn push_proposal(
     adjacency: &Adjacency,
     members: &[u32],

@@ -1,8 +1,8 @@
 //! Instance pivot subgraphs: the input of L-GCN for each row (Section 3.2 of Wang et al., 2019).
 //!
 //! The vertices of the graph of pivot p are p, its `k1` nearest neighbours, and the `k2` nearest of each of these. Two of
-//! them are joined if one is among the `active` nearest neighbours of the other. All edges have the same weight and rows sum to one. A
-//! vertex without edges, which is possible only if `active` is below `k2`, has a self loop.
+//! them are joined if one is among the `active` nearest neighbours of the other. All edges have the same weight and rows sum
+//! to one. A vertex without edges, which is possible only if `active` is below `k2`, has a self loop.
 //!
 //! Cost: O(k1 (k2 + active)) for each pivot, and sorting its edges.
 

@@ -350,7 +350,7 @@ static GCN_VE: MethodInfo = MethodInfo::new(
 .in_paper()
 .color("#17375e");
 
-/// Of a model, as far as it is used.
+/// The parts of a model that are used.
 impl Method for Gcn {
     fn info(&self) -> &'static MethodInfo {
         if self.uses_gcn_e() { &GCN_VE } else { &GCN_V }

@@ -90,7 +90,7 @@ unsafe impl Sync for Rows {}
 
 impl Rows {
     /// # Safety
-    /// `i` is a row of the matrix, and nobody else holds it.
+    /// `i` is a row of the matrix, and no other reference to it exists.
     #[allow(clippy::mut_from_ref)]
     unsafe fn get(&self, i: usize) -> &mut [f32] {
         // SAFETY: the caller's promise: the row is inside the matrix and aliased by nothing.

@@ -119,7 +119,7 @@ fn map_file(path: &Path) -> Result<Mmap> {
     if metadata.is_file() && metadata.len() == 0 {
         return Err(Error::format(path, "a file with something in it", "an empty file"));
     }
-    // SAFETY: a map is undefined once somebody else shortens or overwrites the file. No system call prevents
+    // SAFETY: a map is undefined once another process truncates or overwrites the file. No system call prevents
     // that; the module's documentation asks for it, and files written by this crate are replaced whole, never
     // overwritten.
     unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))

@@ -63,7 +63,7 @@ fn pages(
     SerializedPageReader::new(Arc::new(bytes.clone()), group.column(leaf), rows, None)
 }
 
-/// Refuses a dictionary that declares more values than it has bytes: the decoder sets memory aside for all of
+/// Refuses a dictionary that declares more values than it has bytes: the decoder allocates memory for all of
 /// them first, gigabytes for a file of a few hundred bytes.
 fn check_dictionaries(
     bytes: &Bytes,

@@ -1,7 +1,7 @@
 //! The best candidates of each row so far, and the threshold that a new one must reach.
 //!
-//! Scores are uncertain by e (see `codes`). Let v_K be the K-th best score of a row. At least K candidates are
-//! truly worth v_K - e or more, so one that scores below v_K - 2e cannot be among the true K nearest: it is
+//! Scores are uncertain by e (see `codes`). Let v_K be the K-th best score of a row. At least K candidates have
+//! a similarity of v_K - e or more, so one that scores below v_K - 2e cannot be among the true K nearest: it is
 //! dropped, and the rest are computed exactly at the end. With e the proven bound, the search is exact; with a
 //! smaller e it is faster and nearly so.
 //!

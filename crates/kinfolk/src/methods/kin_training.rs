@@ -20,7 +20,7 @@ crate::parameters! {
     /// Parameters of [`train_kin`].
     #[derive(Debug, Clone, PartialEq)]
     pub struct KinTraining {
-        /// Epochs.
+        /// Number of passes over the training edges.
         pub epochs: usize = 3, "at least 1", |epochs| *epochs >= 1;
         /// Share of the identities that are held out to choose parameters.
         pub validation: f32 = 0.3, "a share above 0 and below 1", |share| *share > 0.0 && *share < 1.0;

@@ -46,7 +46,7 @@ impl Space {
     pub(super) fn identity(&self, params: &SynthParams, index: usize) -> Identity {
         let stream = &mut Stream::new(params.seed, Purpose::Identity, index as u64, 0);
         let mut centre = direction(stream, &self.deviations);
-        // One identity per group has nobody to look like.
+        // Groups of one identity have no look-alikes.
         if params.group_size > 1.0 {
             let group = stream.below(self.groups) as u64;
             let shared = direction(&mut Stream::new(params.seed, Purpose::Group, group, 0), &self.deviations);

@@ -5,8 +5,9 @@
 //!
 //! Moves are serial, because each depends on all moves before it; the result depends only on the order of the vertices.
 //!
-//! A bound without logarithms excludes most modules of the neighbours of a vertex: plogp is convex, so plogp(x + d) - plogp(x) >= d slope(x), and for d >= 0 it is
-//! <= d slope(x + d) <= d (slope(x) + d log2(e) / x), with slope(x) = log2 x + log2 e.
+//! A bound without logarithms excludes most modules of the neighbours of a vertex: plogp is convex, so plogp(x + d) -
+//! plogp(x) >= d slope(x), and for d >= 0 it is <= d slope(x + d) <= d (slope(x) + d log2(e) / x), with slope(x) = log2 x +
+//! log2 e.
 //!
 //! Cost: for each visited vertex, its links and 3 logarithms (4 if directed) for each module that passes the bound.
 //! 80 bytes per vertex.
@@ -55,8 +56,8 @@ impl Partition {
         modular_bits(&self.rates)
     }
 
-    /// Moves vertices until no move improves the codelength; true if any moved. `outside` is how often modules are entered that are not
-    /// in this network.
+    /// Moves vertices until no move improves the codelength; true if any moved. `outside` is how often modules are entered
+    /// that are not in this network.
     pub fn improve(
         &mut self,
         network: &Network,
