@@ -1,4 +1,4 @@
-"""`kinfolk bench aggregate` beside scipy's CSR product, on the same graph.
+"""Compares `kinfolk bench aggregate` with SciPy's CSR product on the same graph.
 
     pip install numpy scipy
     kinfolk synth set --identities 1500

@@ -1,4 +1,4 @@
-"""How hard is a labelled set for the known methods? The table that `kinfolk synth` is calibrated by.
+"""Measures how hard a labelled set is for known methods. `kinfolk synth` is calibrated by this table.
 
 Usage:
     kinfolk synth DIR --identities 1500

@@ -1,4 +1,4 @@
-"""Holds the `kinfolk` command against the Python libraries that people trust.
+"""Compares the `kinfolk` command with established Python libraries.
 
     python bench/check_against_python.py [metrics] [neighbours] [files] [--kinfolk PATH] [--rows N]
 
@@ -39,7 +39,7 @@ def bcubed_precision(truth, predicted):
 
 
 def reference_scores(truth, predicted):
-    """What `kinfolk eval --json` must print. No pairs at all count as 1: nothing was claimed wrongly."""
+    """The expected output of `kinfolk eval --json`. A ratio of 0/0 counts as 1."""
     from sklearn.metrics import normalized_mutual_info_score
     from sklearn.metrics.cluster import pair_confusion_matrix
 

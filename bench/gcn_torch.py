@@ -1,4 +1,4 @@
-"""kinfolk's networks beside PyTorch's on the CPU: same set, same graphs, same threads, one after the other.
+"""Compares kinfolk's networks with PyTorch on the CPU: same set, same graphs, same threads, one after the other.
 
     pip install numpy scipy torch
     python bench/gcn_torch.py --kinfolk target/release/kinfolk --work /tmp/gcn
@@ -18,7 +18,7 @@ edges      GCN-E applied to the candidates of 20% of the test rows. PyTorch goes
 memory     peak of GCN-V on the test rows, and what of it is neither features nor graph.
 
 The set is `kinfolk synth --identities 4500 --split 0.6667 --seed 11` unless --train names such a directory. Graphs and
-networks are kept in --work and used again. Times are the best of --repeat, the two sides taking turns; CPU-seconds of
+networks are stored in --work and reused. Times are the best of --repeat, the two sides taking turns; CPU-seconds of
 kinfolk are those of the whole process with reading and writing, unless said otherwise.
 """
 
@@ -198,7 +198,7 @@ class Bench:
     def kinfolk(self, *words):
         """Runs the command; gives what it printed (JSON), its wall and its CPU seconds."""
         command = [str(word) for word in (self.arguments.kinfolk, *words, "--threads", self.arguments.threads)]
-        # The shell between us keeps our own memory out of the command's peak: a process inherits that of its parent.
+        # The shell in between excludes the memory of this process from the command's peak, which a process inherits.
         command = ["sh", "-c", '"$@"; exit $?', "sh", *command]
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True)
@@ -457,19 +457,19 @@ class Bench:
             (self.work / "f_l.npy").unlink()
         arrays = np.load(path)
         ids, similarities = arrays["ids"].astype(np.int64), arrays["similarities"]
-        asked = np.argsort(-confidence, kind="stable")[: round(rho * len(ids))]
+        used = np.argsort(-confidence, kind="stable")[: round(rho * len(ids))]
         candidate = higher(ids, confidence)
         # An only candidate needs no network.
-        sizes = candidate[asked].sum(1)
-        asked, sizes = asked[sizes > 1], sizes[sizes > 1]
-        sample = np.random.default_rng(0).choice(len(asked), min(self.arguments.sample, len(asked)), replace=False)
+        sizes = candidate[used].sum(1)
+        used, sizes = used[sizes > 1], sizes[sizes > 1]
+        sample = np.random.default_rng(0).choice(len(used), min(self.arguments.sample, len(used)), replace=False)
         scale = sizes.sum() / sizes[sample].sum()
         matrix = adjacency_of(ids, similarities)
         spent = [0.0, 0.0]
 
         @torch.no_grad()
         def one_by_one():
-            for i in asked[sample]:
+            for i in used[sample]:
                 members = ids[i][candidate[i]]
                 small = matrix[members][:, members].toarray()
                 small = torch.from_numpy(small / small.sum(1, keepdims=True))
@@ -494,9 +494,9 @@ class Bench:
             return run
 
         ours_time, with_e, without = in_turns(self.arguments.repeat, ours, theirs(rho), theirs(0))
-        # CPU time of the whole command less that of one that asks GCN-E nothing.
+        # CPU time of the whole command less that of one that does not use GCN-E.
         kinfolk_time = with_e[0], max(with_e[1] - without[1], 1e-9)
-        note = f"{len(asked)} vertices, {sizes.sum()} candidates; PyTorch: {len(sample)} of them, times {scale:.1f}"
+        note = f"{len(used)} vertices, {sizes.sum()} candidates; PyTorch: {len(sample)} of them, times {scale:.1f}"
         self.pair("edges", "GCN-E, subgraphs and forward", ours_time[:2], kinfolk_time, note)
         self.pair("edges", "GCN-E, forward alone in PyTorch", ours_time[2:], kinfolk_time)
 

@@ -1,4 +1,4 @@
-"""kinfolk's neighbours beside faiss-cpu's: same file, same threads, one after the other.
+"""Compares kinfolk's neighbour search with faiss-cpu: same file, same threads, one after the other.
 
     pip install numpy faiss-cpu
     kinfolk synth set --identities 1500
@@ -6,7 +6,7 @@
 
 Prints wall and processor time of every search and its recall against faiss's own exact search (a neighbour
 counts if it is at least as similar as the last true one). For faiss, IVF-Flat and HNSW are tried with growing
-effort until the recall asked for is reached; building the index counts. --skip-hnsw saves minutes.
+effort until the requested recall is reached; building the index counts. --skip-hnsw skips the slowest index.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""kinfolk's map equation beside the Infomap program (PyPI `infomap`): same graph, one after the other.
+"""Compares kinfolk's map equation with the Infomap program (PyPI `infomap`): same graph, one after the other.
 
     pip install numpy infomap
     kinfolk synth set --identities 1500

@@ -1,4 +1,4 @@
-"""Makes small networks in PyTorch, and PyTorch's answers, for the tests of kinfolk-nn; and seeds for fuzzing.
+"""Generates small PyTorch networks and their outputs for the tests of kinfolk-nn, and seeds for fuzzing.
 
     pip install numpy scipy torch
     python bench/network_fixtures.py [--tests crates/kinfolk-nn/tests/torch] [--seeds fuzz/seeds]
@@ -64,7 +64,7 @@ def graph():
 
 
 def network(seed, dim, widths, outputs):
-    """Fresh weights, and then some noise: biases that are 0 and slopes that are equal would hide faults."""
+    """Initial weights with added noise: biases of 0 and equal slopes would hide errors."""
     torch.manual_seed(seed)
     made = GraphNetwork(dim, widths, outputs)
     with torch.no_grad():
@@ -133,10 +133,10 @@ def edges(made, features, ids, similarities, labels):
     # Two are equal, so that their order is by id.
     confidence = np.random.default_rng(6).permutation(N).astype(np.float32) / N
     confidence[3] = confidence[17]
-    asked = np.lexsort((np.arange(N), -confidence))[: N // 2]
+    chosen = np.lexsort((np.arange(N), -confidence))[: N // 2]
     x = features.astype(float)
     rows, blocks, members, own = [], [], [], []
-    for i in asked:
+    for i in chosen:
         candidates = np.sort(ids[i][higher(ids, confidence)[i]])
         if not len(candidates):
             continue
@@ -156,7 +156,7 @@ def edges(made, features, ids, similarities, labels):
     # With two outputs the second's share of the softmax.
     two = outputs.shape[1] == 2
     found["connectivity"] = 1 / (1 + np.exp(outputs[:, 0] - outputs[:, 1])) if two else outputs[:, 0]
-    return found | {"confidence": confidence, "vertices": asked, "members": members, "pair_vertices": own}
+    return found | {"confidence": confidence, "vertices": chosen, "members": members, "pair_vertices": own}
 
 
 def forward(made, x, matrix, pooled=False):
@@ -171,7 +171,7 @@ def forward(made, x, matrix, pooled=False):
 
 
 def links(made, features, ids, similarities, labels):
-    """L-GCN: for each row the graph of what two hops reach, joined where one lists the other among its nearest."""
+    """L-GCN: for each row the graph of the rows within two hops, with edges between nearest neighbours."""
     k1, k2, active = 5, 3, 3
     x = features.astype(float)
     found = []
@@ -191,7 +191,7 @@ def links(made, features, ids, similarities, labels):
 
 
 def detections(made, features, ids, similarities, labels):
-    """GCN-D: proposals seen from their means, with the share of affinity that stays inside as one more column."""
+    """GCN-D: proposals relative to their means, with the share of affinity that stays inside as one more column."""
     matrix = adjacency_of(ids, similarities).toarray().astype(float)
     random = np.random.default_rng(7)
     x = features.astype(float)

@@ -1,4 +1,4 @@
-"""The methods of kinfolk-baselines beside the programs they are measured against: same input, same parameters.
+"""Compares the methods of kinfolk-baselines with other programs: same input, same parameters.
 
     pip install numpy scipy scikit-learn faiss-cpu fastcluster hdbscan infomap dlib-bin
     kinfolk synth set --identities 200
@@ -7,9 +7,9 @@
 
 For each method: pairwise and BCubed F, clusters, wall and processor seconds of both sides, without reading and writing
 (processor seconds of kinfolk with them). Methods that draw random numbers run with --seeds seeds on both sides, and means
-are printed. Rows that are noise count as clusters of one. `aro`, `cdp` and `chinese-whispers` of the kNN graph
-have no peer in a package: theirs are plain Python loops that do what the papers say. dlib's Chinese whispers sees all pairs of rows,
-ours the nearest K. A peer that is not done after --limit seconds is given up.
+are printed. Rows that are noise count as clusters of one. For `aro`, `cdp` and
+`chinese-whispers` on the kNN graph there is no package; they are compared with plain Python loops written after the papers.
+dlib's Chinese whispers uses all pairs of rows, ours the nearest K. A program that takes longer than --limit seconds is stopped.
 NAME.PARAMETER=VALUE sets a parameter on both sides, such as `dbscan.eps=0.3`; METHOD names restrict the run. Fails if
 an F is more than 0.5 points below its peer's, and by more than seeds differ.
 """
@@ -308,7 +308,7 @@ def run_kinfolk(example, method, source, parameters, seed):
         if method in RANDOM:
             given.append(f"seed={seed}")
         if method in WITH_NOISE:
-            given.append("noise=kept")
+            given.append("noise=keep")
         name = {"chinese-whispers-dlib": "chinese-whispers"}.get(method, method)
         name = "hac" if method.startswith("hac-") else name
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

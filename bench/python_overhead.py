@@ -1,4 +1,4 @@
-"""What the Python package costs beside the command: same file, same labels, taking turns.
+"""Compares the cost of the Python package with that of the command: same file, same labels, alternating runs.
 
     pip install .
     cargo build --release
@@ -46,18 +46,18 @@ def command(program, features, work):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     words = [program, "cluster", features, "-o", work / "out", "--json"]
-    told = subprocess.run(words, check=True, capture_output=True).stdout
+    output = subprocess.run(words, check=True, capture_output=True).stdout
     seconds = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     labels = np.load(work / "out/labels.npy")
-    return {"seconds": seconds, "cpu": processor, "peak": json.loads(told)["peak_memory_bytes"] / 2**20}, labels
+    return {"seconds": seconds, "cpu": processor, "peak": json.loads(output)["peak_memory_bytes"] / 2**20}, labels
 
 
 def fit(how, features, work):
     words = [sys.executable, "-c", FIT, features, how, work / "labels.npy"]
-    told = subprocess.run(words, check=True, capture_output=True, cwd=work).stdout
-    return json.loads(told), np.load(work / "labels.npy")
+    output = subprocess.run(words, check=True, capture_output=True, cwd=work).stdout
+    return json.loads(output), np.load(work / "labels.npy")
 
 
 def main():
@@ -66,16 +66,16 @@ def main():
     parser.add_argument("--kinfolk", required=True, type=os.path.abspath)
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()
-    ways = {
+    variants = {
         "kinfolk cluster": lambda work: command(arguments.kinfolk, arguments.features, work),
         "fit, X mapped": lambda work: fit("mapped", arguments.features, work),
         "fit, X in memory": lambda work: fit("memory", arguments.features, work),
     }
-    runs, expected = {name: [] for name in ways}, None
+    runs, expected = {name: [] for name in variants}, None
     with tempfile.TemporaryDirectory() as work:
         for _ in range(arguments.repeat):
-            for name, way in ways.items():
-                cost, labels = way(Path(work))
+            for name, variant in variants.items():
+                cost, labels = variant(Path(work))
                 expected = labels if expected is None else expected
                 if not np.array_equal(labels, expected):
                     sys.exit(f"{name}: labels differ from those of the command")

@@ -1,4 +1,4 @@
-"""The Python package beside `hdbscan.HDBSCAN` and `sklearn.cluster.DBSCAN`: the lines a user writes, and what they give.
+"""Compares the Python package with `hdbscan.HDBSCAN` and `sklearn.cluster.DBSCAN`: the lines that a user writes, and scores.
 
     pip install . hdbscan scikit-learn
     python bench/python_peers.py train_feat.npy train_label.npy test_feat.npy test_label.npy

@@ -10,7 +10,7 @@ from kinfolk import Kinfolk, explain, metrics, synth
 X, truth = synth(identities=40, dim=64)
 found = Kinfolk().fit(X)
 
-# The decision most worth a look, and why it was made.
+# The decision most worth checking, and the reason for it.
 first = found.doubts_[0]
 print(explain(found, first["row"], first["other"], X=X))
 

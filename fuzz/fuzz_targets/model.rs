@@ -1,4 +1,4 @@
-//! A model file, of whichever method it says it is.
+//! Model files of any method.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-"""kinfolk groups embeddings of the same identity: faces, products, voices, sentences.
+"""kinfolk clusters embeddings of the same identity: faces, products, voices, sentences.
 
 >>> import kinfolk
 >>> X, y = kinfolk.synth(identities=40, dim=64)
@@ -6,14 +6,14 @@
 >>> kinfolk.metrics.bcubed(y, labels).f > 0.8
 True
 
-What is here:
+Contents:
 
 - :class:`Kinfolk`, a clusterer with the interface of scikit-learn: ``fit``, ``predict``, ``save``, ``load``;
 - :func:`cluster`, :func:`knn_graph`, :func:`explain`, :func:`methods`, :func:`synth`;
 - :mod:`kinfolk.metrics`: ``pairwise``, ``bcubed``, ``nmi``;
-- :mod:`kinfolk.baselines`: well-known methods, a function each.
+- :mod:`kinfolk.baselines`: well-known methods, one function each.
 
-Similarity is the cosine: rows are normalised. The same input, parameters and seed give the same labels on any number of
+Similarity is the cosine; rows are normalised. The same input, parameters and seed give the same labels on any number of
 threads.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._estimator import Kinfolk
     from ._functions import cluster, explain, knn_graph, methods, synth
 
-# NumPy takes longer to import than everything here, so modules that need it wait until they are used.
+# Importing NumPy takes longer than importing the rest, so modules that need it are imported on first use.
 _HOMES = {
     "Kinfolk": "_estimator",
     "baselines": "baselines",

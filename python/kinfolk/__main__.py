@@ -1,4 +1,4 @@
-"""The command ``kinfolk``: the same program as the one that cargo builds."""
+"""The command ``kinfolk``, the same program as the one that cargo builds."""
 
 import signal
 import sys
@@ -7,7 +7,7 @@ from . import _kinfolk
 
 
 def main() -> int:
-    # Python's own handler would wait until the command is done.
+    # Python's own handler would run only after the command has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _kinfolk.run(["kinfolk", *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""What callers hold as the arrays that the extension module reads."""
+"""Converts array-like input to the arrays that the extension module reads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16))
 
 
 def matrix(X: Any) -> np.ndarray:
-    """Embeddings as a matrix of float16, float32 or float64, without a copy where they are one."""
+    """Embeddings as a matrix of float16, float32 or float64, without a copy if they already are one."""
     if hasattr(X, "tocsr"):
         raise TypeError("X: expected a dense matrix, found a sparse one; X.toarray() makes it dense")
     if np.ma.is_masked(X):
-        raise ValueError("X: expected all values, found some masked")
+        raise ValueError("X: expected an array without masked values, found masked values")
     array = _array(X)
     if array.dtype.kind == "c":
         raise ValueError(f"X: Complex data not supported, found {array.dtype}")
-    # Columns of lists, as data frames and Arrow have them.
+    # A column of lists, as in data frames and Arrow.
     if array.dtype == object and array.ndim == 1 and len(array) and np.ndim(array[0]) == 1:
         array = _stacked(array)
     if array.ndim != 2:
@@ -37,7 +37,7 @@ def matrix(X: Any) -> np.ndarray:
 def _array(X: Any) -> np.ndarray:
     if isinstance(X, np.ndarray):
         return X
-    # Tensors that belong to a graph of gradients.
+    # Tensors that are part of an autograd graph.
     if getattr(X, "requires_grad", False):
         X = X.detach()
     if hasattr(X, "__dlpack__") and not hasattr(X, "__array__"):
@@ -55,7 +55,7 @@ def _stacked(rows: np.ndarray) -> np.ndarray:
 
 
 def labels(y: Any, name: str, rows: int | None = None) -> np.ndarray:
-    """Labels as int64. Only which rows share one matters, so names become numbers."""
+    """Labels as int64. Other values, such as names, are numbered: only equality of labels matters."""
     array = _array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -67,7 +67,7 @@ def labels(y: Any, name: str, rows: int | None = None) -> np.ndarray:
         return np.ascontiguousarray(array, dtype=np.int64)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ValueError(f"{name}: row {row}: expected a label, found {array[row]} (NaN and inf are none)")
+        raise ValueError(f"{name}: row {row}: expected a label, found {array[row]} (NaN and inf are not labels)")
     if array.dtype == object:
         array = array.astype(str)
     return np.unique(array, return_inverse=True)[1].astype(np.int64)
@@ -101,8 +101,8 @@ def graph(given: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _from_sparse(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The stored similarities of a square matrix, its diagonal left out. Rows that have fewer than the longest are filled
-    up with others of similarity -1, which every threshold leaves out."""
+    """The stored similarities of a square matrix, without its diagonal. Shorter rows are padded with neighbours of
+    similarity -1, which every threshold excludes."""
     n = matrix.shape[0]
     if matrix.shape != (n, n):
         raise ValueError(f"graph: expected a square matrix, found shape {matrix.shape}")
@@ -122,7 +122,7 @@ def _from_sparse(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     similarities[rows, place] = values
     for row in np.flatnonzero(counts < k):
         known = counts[row]
-        # Enough that those already there, and the row itself, can be left out.
+        # Enough candidates that those already present, and the row itself, can be skipped.
         near = (row + 1 + np.arange(min(n - 1, k + known))) % n
         ids[row, known:] = near[~np.isin(near, ids[row, :known])][: k - known]
     return ids, similarities

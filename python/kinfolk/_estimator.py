@@ -1,5 +1,5 @@
-"""The estimator. It follows the conventions of scikit-learn without its base classes, so that scikit-learn need not be
-installed."""
+"""The estimator. It follows scikit-learn's conventions without using its base classes, so scikit-learn is not a
+dependency."""
 
 from __future__ import annotations
 
@@ -18,69 +18,72 @@ from ._arrays import matrix
 from ._work import Job, neighbours, parameter_texts, seed
 from ._zero_rows import RowsWithDirection
 
-# Three of ten are held out to choose by; fewer would choose nothing.
+# Training holds out 30 % of the identities to choose parameters. With fewer than ten, too few would be held out.
 _FEWEST_IDENTITIES = 10
 
 
 class Kinfolk:
-    """Groups rows of the same identity, without labels, a number of clusters or a threshold.
+    """Clusters rows of the same identity, without labels, a number of clusters or a threshold.
 
     Parameters
     ----------
     method : "kin", "density", "gcn-v", "gcn-ve", "lgcn" or "ltc"
-        ``kin`` weighs every edge of the graph of nearest neighbours by the probability that it joins one identity.
-        ``density`` is the tree of nearest denser neighbours, cut where the set suggests. ``gcn-v`` and ``gcn-ve`` are the
-        networks of the paper, ``lgcn`` and ``ltc`` two that it is compared with; they need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
+        ``kin`` estimates for every edge of the kNN graph the probability that it joins rows of one identity.
+        ``density`` links each row to its nearest denser neighbour and cuts weak links at a threshold derived from the
+        data. ``gcn-v`` and ``gcn-ve`` are the networks of the paper, ``lgcn`` and ``ltc`` two that it is compared with;
+        they need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
     prefer : "precision", "balanced", "recall" or a probability
-        Which mistake is worse: to mix two identities, neither, or to split one; or the probability that an edge must
-        exceed. Only for ``kin``. With a trained model it moves the probability that was learned.
+        Which error to avoid: ``"precision"`` avoids mixing identities, ``"recall"`` avoids splitting them. A number is
+        the minimum edge probability. Only for ``kin``. With a trained model, the words scale the learned minimum.
     k : "auto" or int
-        Neighbours of each row. ``"auto"`` is 80, or what the model was trained with, and for ``kin`` without a model twice
-        as many where identities are large.
+        Number of neighbours of each row. ``"auto"`` is 80, or the value that the model was trained with; ``kin`` without
+        a model doubles it if clusters are large.
     model : path, optional
         A model file (``.safetensors``) that ``save`` or the command ``kinfolk train`` wrote.
-    random_state : int or generator of NumPy, optional
-        Seed of everything random; ``None`` is 0, so results do not change from run to run.
+    random_state : int or NumPy generator, optional
+        Seed of the random numbers. ``None`` is 0, so results are reproducible by default.
     n_jobs : int, optional
-        Threads; ``None`` and -1 are all cores. Labels do not depend on it.
+        Number of threads; ``None`` and -1 mean all cores. Labels do not depend on it.
     verbose : bool
-        Show progress, where ``tqdm`` is installed.
+        Show progress, if ``tqdm`` is installed.
 
     Attributes
     ----------
     labels_ : int64 array
         The cluster of every row: 0, 1, 2 ... by descending size.
     parent_ : int64 array
-        The row that each row is tied to; -1 for the root of a cluster. For methods other than ``kin`` the tie was cut if
-        the two are in different clusters.
+        The row that each row is linked to; -1 for the root of a cluster. For methods other than ``kin``, the link was
+        cut if the two rows are in different clusters.
     probabilities_ : float32 array
-        How probable it is that a row and its parent are of one identity; 1 where there is no parent. For methods other than
-        ``kin`` this gives an order and no more.
+        The probability that a row and its parent are of one identity; 1 if there is no parent. For methods other than
+        ``kin`` these values are not calibrated: only their order is meaningful.
     confidence_ : float32 array
-        For ``kin`` the probability of the row's most probable tie within its cluster; else what the method orders rows by.
-    ties_ : dict of arrays
-        More of what is known of each row's ties: ``similarity`` to the parent and, for ``kin``, ``rank`` and ``rank_back``
-        among each other's neighbours (from 1, 0 if not listed), ``shared`` neighbours, and the most probable tie to another
-        cluster: ``outside`` (the row, -1 for none), ``outside_similarity``, ``outside_probability``.
+        For ``kin`` the probability of the row's most probable edge within its cluster, for other methods the confidence
+        by which they order rows.
+    edges_ : dict of arrays
+        More about the edges of each row: ``similarity`` to the parent and, for ``kin``, the ``rank`` of the parent among
+        the neighbours of the row and ``rank_back`` the other way round (from 1; 0 if not a neighbour), the number of
+        ``shared`` neighbours, and the most probable edge to another cluster: ``outside`` (the row, -1 for none),
+        ``outside_similarity``, ``outside_probability``.
     doubts_ : structured array
-        Up to 1,000 decisions most worth a look, the most doubtful first: whether ``row`` and ``other`` were put
-        ``together``, the ``doubt`` that this is wrong, how many ``rows`` and ``others`` it moves.
+        Up to 1,000 uncertain decisions, the most doubtful first: whether ``row`` and ``other`` were put ``together``, the
+        ``doubt`` (probability that this is wrong), and the numbers of ``rows`` and ``others`` that would change cluster.
     k_ : int or None
-        Neighbours in the graph that was used.
+        Number of neighbours in the graph that was used.
     method_ : str
-        The method that was applied: that of the model, where there is one.
+        The method that was applied. With a model it is the model's method.
     tau_, least_probability_ : float or None
-        What the similarity or the probability of an edge had to exceed; at least one of them is ``None``.
+        The threshold that the similarity or the probability of an edge had to exceed; at least one of them is ``None``.
     model_ : bytes
-        The content of the model file, where there is a model.
+        The content of the model file, if there is a model.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
 
     Notes
     -----
-    float32 arrays in C order whose rows are of unit length are used as they are, memory maps too; of all others one
-    normalised float32 copy is made. Do not write to X while it is in use. A row of zeros has no direction: each stays alone,
-    with a warning. NaN and infinity are refused.
+    float32 arrays in C order whose rows have unit length are used without a copy, memory maps too. Other input is copied
+    to float32 and normalised. Do not write to X while it is in use. Each row of zeros becomes a cluster of its own, with
+    a warning. NaN and infinity are refused.
 
     Examples
     --------
@@ -90,7 +93,7 @@ class Kinfolk:
     >>> metrics.bcubed(y, found.labels_).f > 0.8
     True
 
-    With labels it learns, and clusters other identities better, if they are of the same kind:
+    With labels it trains a model, which clusters other identities of the same domain better:
 
     >>> (X, y), (X_new, y_new) = synth(identities=60, dim=64, split=0.5)
     >>> found = Kinfolk().fit(X, y).predict(X_new)
@@ -102,7 +105,7 @@ class Kinfolk:
     parent_: np.ndarray
     probabilities_: np.ndarray
     confidence_: np.ndarray
-    ties_: dict[str, np.ndarray]
+    edges_: dict[str, np.ndarray]
     doubts_: np.ndarray
     k_: int | None
     method_: str
@@ -134,32 +137,32 @@ class Kinfolk:
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Kinfolk:
-        """Clusters the rows of ``X``. With ``y``, the identity of each row, a model is trained first, by ``method``, and
-        ``labels_`` are what it makes of ``X``.
+        """Clusters the rows of ``X``. If ``y``, the identity of each row, is given, ``method`` is trained on it first, and
+        ``labels_`` are the clusters that the trained model finds in ``X``.
 
-        Labels of fewer than ten identities teach nothing: ``y`` is then ignored, with a warning.
+        Training needs at least ten identities. With fewer, ``y`` is ignored, with a warning.
         """
         return self._fit(X, y, None)
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
-        """``fit``, then ``labels_``."""
+        """Calls ``fit`` and returns ``labels_``."""
         return self.fit(X, y).labels_
 
     @property
     def predict(self) -> Any:
-        """``predict(X)`` clusters other rows, of other identities, with the model: that of ``fit(X, y)`` or ``load``, or,
-        after ``fit(X)``, the parameter ``model``. Without one there is no ``predict``.
+        """``predict(X)`` clusters new rows, of other identities, with a trained model: that of ``fit(X, y)`` or ``load``,
+        or, after ``fit(X)``, that of the parameter ``model``. Without a model there is no ``predict``.
 
-        Rows are grouped among themselves: the labels have nothing to do with ``labels_``, and those of a part of X are not
-        a part of the labels of X.
+        The rows of ``X`` are clustered on their own. The labels are unrelated to ``labels_``, and the labels of a subset
+        of ``X`` are in general not a subset of the labels of ``X``.
         """
         if not hasattr(self, "model_") and self.model is None:
-            raise AttributeError("predict: expected a model, by fit(X, y), load or the parameter model, found none")
+            raise AttributeError("predict: expected a model (from fit(X, y), load or the parameter model), found none")
         return self._predict
 
     def _predict(self, X: Any) -> np.ndarray:
         if not hasattr(self, "model_"):
-            raise _not_fitted("predict: expected fit or load before, found neither")
+            raise _not_fitted("predict: expected a call of fit or load before, found neither")
         self._check_names(_names(X))
         X = matrix(X)
         expected = getattr(self, "n_features_in_", X.shape[1])
@@ -178,7 +181,7 @@ class Kinfolk:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model that ``fit(X, y)`` trained, as the command ``kinfolk train`` does (``.safetensors``)."""
         if not hasattr(self, "model_"):
-            raise _not_fitted("save: expected a model, by fit(X, y), load or the parameter model, found none")
+            raise _not_fitted("save: expected a model (from fit(X, y), load or the parameter model), found none")
         _kinfolk.write(os.fspath(path), self.model_)
 
     @classmethod
@@ -196,7 +199,7 @@ class Kinfolk:
         True
         """
         model = _read(path)
-        # gcn-v can be had of a model of gcn-ve; else a model knows what it is for.
+        # The model file names its method. A caller may override it, because a model of gcn-ve also runs gcn-v.
         parameters.setdefault("method", _kinfolk.method_of(model, os.fspath(path)))
         loaded = cls(model=path, **parameters)
         loaded.model_ = model
@@ -242,9 +245,9 @@ class Kinfolk:
         return _kinfolk.train(X, y, graph, str(self.method), neighbours(self.k), number, job)
 
     def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, job: Job) -> dict[str, Any]:
-        # "kin" is the default, which stands for whatever a model is for.
+        # "kin" is the default value; with a model it means the model's method.
         method = None if model is not None and self.method == "kin" else str(self.method)
-        # So is "balanced", which methods other than kin do not have.
+        # "balanced" is a default value too, and methods other than kin have no parameter "prefer".
         parameters = {} if self.prefer == "balanced" else {"prefer": self.prefer}
         return _kinfolk.cluster(
             X, graph, method, parameter_texts(parameters), neighbours(self.k), model, number, job
@@ -255,7 +258,7 @@ class Kinfolk:
         self.confidence_ = found["confidence"]
         self.parent_ = found["parent"]
         self.probabilities_ = found["probability"]
-        self.ties_ = found["ties"]
+        self.edges_ = found["edges"]
         self.doubts_ = _table(found["doubts"])
         self.k_ = found["k"]
         self.method_ = found["method"]
@@ -268,8 +271,8 @@ class Kinfolk:
             elif hasattr(self, name):
                 delattr(self, name)
 
-    def _kept(self) -> dict[str, Any]:
-        """What the extension module needs to explain."""
+    def _result(self) -> dict[str, Any]:
+        """The parts of the result that ``_kinfolk.explain`` reads."""
         if not hasattr(self, "labels_"):
             raise _not_fitted("explain: expected a result of fit, found none")
         return {
@@ -277,7 +280,7 @@ class Kinfolk:
             "confidence": self.confidence_,
             "parent": self.parent_,
             "probability": self.probabilities_,
-            "ties": self.ties_,
+            "edges": self.edges_,
             "k": self.k_,
             "tau": self.tau_,
             "least": self.least_probability_,
@@ -311,7 +314,7 @@ class Kinfolk:
         return Tags(estimator_type="clusterer", target_tags=TargetTags(required=False), input_tags=InputTags())
 
     def _check_names(self, names: Any) -> None:
-        """As scikit-learn does, in its words."""
+        """Checks feature names as scikit-learn does, with the same messages."""
         fitted, name = getattr(self, "feature_names_in_", None), type(self).__name__
         if not hasattr(self, "n_features_in_") or (fitted is None and names is None):
             return
@@ -336,7 +339,7 @@ class Kinfolk:
 
 
 def without_rows_of_zeros(run: Any, X: np.ndarray | None, graph: Any) -> dict[str, Any]:
-    """``run(X, graph)``; a row of zeros, which has no direction, stays alone. Rows of a graph cannot be left out."""
+    """``run(X, graph)``. Each row of zeros becomes a cluster of its own, unless there is a graph, which may refer to it."""
     try:
         found: dict[str, Any] = run(X, graph)
     except _kinfolk.ZeroRow as zero:
@@ -374,7 +377,7 @@ def _table(columns: dict[str, np.ndarray]) -> np.ndarray:
 def _read(path: Any) -> bytes:
     with open(path, "rb") as file:
         model = file.read()
-    # Refuses what is none, by its name.
+    # Raises an error that names the file if it is not a model.
     _kinfolk.method_of(model, os.fspath(path))
     return model
 

@@ -1,4 +1,4 @@
-"""The functions of the package's top level."""
+"""The top-level functions of the package."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def knn_graph(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``k`` nearest others of every row by cosine, nearest first.
+    """The ``k`` nearest neighbours of every row by cosine similarity, nearest first, without the row itself.
 
-    ``recall`` is the share of the true neighbours to find, as measured on a sample; 1 finds all, ``None`` all up to 50,000
-    rows and 0.98 above. Returns ids (uint32) and similarities (float32), each of shape (rows, k).
+    ``recall`` is the share of the true neighbours to find, measured on a sample; 1 is an exact search. ``None`` is exact
+    up to 50,000 rows and 0.98 above. Returns ids (uint32) and similarities (float32), each of shape (rows, k).
 
     >>> ids, similarities = knn_graph([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], k=1)
     >>> ids.ravel().tolist()
@@ -55,10 +55,10 @@ def cluster(
 ) -> np.ndarray:
     """The cluster of every row, by any method: :class:`Kinfolk` and :mod:`kinfolk.baselines` as one function.
 
-    ``graph`` has neighbours found before: (ids, similarities) as :func:`knn_graph` returns them, or a sparse matrix of
-    similarities. With ``X`` it saves the search. Alone, it allows only methods that look at neighbours and nothing else:
-    ``"infomap"``, which is then the default, and others of :mod:`kinfolk.baselines`. Parameters of the method can be given
-    by name; ``kinfolk.methods()`` lists them.
+    ``graph`` is a precomputed kNN graph: (ids, similarities) as :func:`knn_graph` returns them, or a sparse matrix of
+    similarities. With ``X`` it replaces the search. Without ``X``, only methods that need no rows can run:
+    ``"infomap"``, which is then the default, and others of :mod:`kinfolk.baselines`. Parameters of the method are passed
+    as keyword arguments; ``kinfolk.methods()`` lists them.
 
     >>> from kinfolk import knn_graph, synth
     >>> X, y = synth(identities=40, dim=64)
@@ -91,8 +91,8 @@ def cluster(
 
 
 def methods() -> list[dict[str, Any]]:
-    """Every method that kinfolk has, as dictionaries: ``name``, ``summary``, ``when`` to use it, ``cost``, what it needs, its
-    ``parameters`` and those of its training.
+    """All methods, as dictionaries with ``name``, ``summary``, ``when`` to use it, ``cost``, requirements, ``parameters``
+    and the parameters of training.
 
     >>> [method["name"] for method in methods()][:3]
     ['kin', 'density', 'gcn-v']
@@ -115,12 +115,12 @@ def synth(
     verbose: bool = False,
     **profile: float,
 ) -> Any:
-    """A made-up labelled set that is as hard as MS-Celeb-1M: rows of unit length (float32) and labels (int64).
+    """A synthetic labelled set, calibrated to be as hard as MS-Celeb-1M: unit rows (float32) and labels (int64).
 
-    With ``split``, two such pairs of different identities, that share of them in the first. The other parameters of a set
-    can be given by name: ``mean_size``, ``size_spread``, ``min_size``, ``max_size``, ``singletons``, ``group_size``,
+    With ``split``, returns two sets with disjoint identities; the first has this share of them. The other parameters are
+    passed as keyword arguments: ``mean_size``, ``size_spread``, ``min_size``, ``max_size``, ``singletons``, ``group_size``,
     ``likeness``, ``max_modes``, ``mode_spread``, ``noise``, ``noise_tail``, ``intrinsic_dim``, ``drift_directions``,
-    ``drift_from`` and ``drift``; the documentation of the Rust library says what they mean.
+    ``drift_from`` and ``drift``; the documentation of the Rust library describes them.
 
     >>> (X, y), (X_new, y_new) = synth(identities=40, dim=64, split=0.5)
     >>> len(set(y.tolist())), len(set(y_new.tolist()))
@@ -135,7 +135,7 @@ def synth(
 def explain(fitted: Kinfolk, row: int, other: int | None = None, *, X: Any = None) -> str:
     """Why a row is in its cluster or, with another row, why the two are together or not.
 
-    ``fitted`` is a :class:`Kinfolk` after ``fit``. With the embeddings, the similarity of two rows is told as well.
+    ``fitted`` is a :class:`Kinfolk` after ``fit``. If ``X`` is given, the similarity of the two rows is shown too.
 
     >>> from kinfolk import Kinfolk, synth
     >>> X, y = synth(identities=40, dim=64)
@@ -146,9 +146,9 @@ def explain(fitted: Kinfolk, row: int, other: int | None = None, *, X: Any = Non
     They are together by ...
       0 - ...: similarity ..., ... likely one identity; ...; they share ... of 80 neighbours...
     """
-    kept = fitted._kept()
-    rows = len(kept["labels"])
+    result = fitted._result()
+    rows = len(result["labels"])
     for given in (row, other):
         if given is not None and not 0 <= given < rows:
             raise ValueError(f"row: expected 0 to {rows - 1}, found {given}")
-    return _kinfolk.explain(kept, None if X is None else matrix(X), row, other).rstrip()
+    return _kinfolk.explain(result, None if X is None else matrix(X), row, other).rstrip()

@@ -1,4 +1,4 @@
-"""How work is done: on how many threads, with which seed, and who is told of its progress."""
+"""Threads, seeds, progress bars and parameters of one call of the extension module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Job:
-    """``n_jobs`` and ``verbose`` for one call, as the extension module wants them. Closes its bar when the call is over."""
+    """``n_jobs`` and ``verbose`` of one call, as the extension module reads them. Closes the progress bar at the end."""
 
     def __init__(self, n_jobs: int | None, verbose: bool):
         self.jobs = None if n_jobs is None else int(n_jobs)
@@ -23,7 +23,7 @@ class Job:
 
 
 class Bars:
-    """One bar of tqdm for each stage, gone when the next begins; of the kind that the terminal or notebook can show."""
+    """One tqdm bar per stage, removed when the next stage begins, for a terminal or a notebook."""
 
     def __init__(self, tqdm: Any):
         self._tqdm = tqdm
@@ -39,7 +39,7 @@ class Bars:
         return cls(tqdm)
 
     def __call__(self, stage: str, done: int, total: int, note: str) -> None:
-        # A stage may come twice, on a larger graph.
+        # A stage can run twice: kin may repeat all stages with a larger K.
         if self._bar is None or stage != self._stage or total != self._bar.total or done < self._bar.n:
             self.close()
             self._stage, self._bar = stage, self._tqdm(total=total, desc=stage, leave=False)
@@ -53,8 +53,7 @@ class Bars:
 
 
 def seed(random_state: Any) -> int:
-    """The seed that scikit-learn's ``random_state`` stands for; ``None`` is 0, because results should not change from run
-    to run."""
+    """The seed for scikit-learn's ``random_state``. ``None`` is 0, so that results are reproducible by default."""
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)):
@@ -65,11 +64,11 @@ def seed(random_state: Any) -> int:
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
-    raise ValueError(f"random_state: expected None, a number or a generator of NumPy, found {random_state!r}")
+    raise ValueError(f"random_state: expected None, an integer or a NumPy generator, found {random_state!r}")
 
 
 def parameter_texts(parameters: dict[str, Any]) -> list[tuple[str, str]]:
-    """Parameters as the extension module takes them: as text, without those that are ``None``."""
+    """Parameters as text, as the extension module takes them, without those that are ``None``."""
 
     def text(value: Any) -> str:
         if isinstance(value, (bool, np.bool_)):

@@ -1,4 +1,4 @@
-"""Rows of zeros have no direction, so no cosine with anything. An estimator leaves each of them alone in a cluster."""
+"""Rows of zeros have no cosine with any other row. The estimator puts each of them into a cluster of its own."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ import numpy as np
 
 
 class RowsWithDirection:
-    """The rows of ``X`` that are not zeros; ``error`` is what the first that is was refused with."""
+    """The rows of ``X`` that are not all zeros. ``error`` is the error that the first row of zeros caused."""
 
     def __init__(self, X: np.ndarray, error: Exception):
-        self._kept = np.flatnonzero(X.any(axis=1))
-        self._rows = len(X)
-        if len(self._kept) == 0:
+        self._nonzero = np.flatnonzero(X.any(axis=1))
+        self._n = len(X)
+        if len(self._nonzero) == 0:
             raise error
-        self.X = X[self._kept]
-        alone = self._rows - len(self._kept)
-        message = f"{error}; {alone} such {'row stays' if alone == 1 else 'rows stay'} alone"
+        self.X = X[self._nonzero]
+        alone = self._n - len(self._nonzero)
+        message = f"{error}; {alone} such {'row is a cluster of its own' if alone == 1 else 'rows are clusters of their own'}"
         warnings.warn(message, UserWarning, stacklevel=4)
 
     def of(self, y: np.ndarray | None) -> np.ndarray | None:
-        """The same rows of something else."""
-        return None if y is None else y[self._kept]
+        """The same rows of another array."""
+        return None if y is None else y[self._nonzero]
 
     def restore(self, found: dict[str, Any]) -> dict[str, Any]:
-        """What was found of those rows, told of all rows."""
+        """The result for all rows of ``X``, from the result for those that are not zeros."""
         whole = dict(found)
-        labels = np.arange(self._rows) + len(self._kept)
-        labels[self._kept] = found["labels"]
+        labels = np.arange(self._n) + len(self._nonzero)
+        labels[self._nonzero] = found["labels"]
         whole["labels"] = _by_size(labels)
         whole["confidence"] = self._spread(found["confidence"], 0)
         whole["parent"] = self._spread(self._back(found["parent"]), -1)
         whole["probability"] = self._spread(found["probability"], 1)
         absent = {"outside": -1, "rank": 0, "rank_back": 0, "shared": 0}
-        ties = {**found["ties"]}
-        if "outside" in ties:
-            ties["outside"] = self._back(ties["outside"])
-        whole["ties"] = {name: self._spread(tie, absent.get(name, np.nan)) for name, tie in ties.items()}
+        edges = {**found["edges"]}
+        if "outside" in edges:
+            edges["outside"] = self._back(edges["outside"])
+        whole["edges"] = {name: self._spread(column, absent.get(name, np.nan)) for name, column in edges.items()}
         doubts = {**found["doubts"]}
         whole["doubts"] = {**doubts, "row": self._back(doubts["row"]), "other": self._back(doubts["other"])}
         return whole
 
     def _spread(self, values: np.ndarray, absent: float) -> np.ndarray:
-        whole = np.full(self._rows, absent, dtype=values.dtype)
-        whole[self._kept] = values
+        whole = np.full(self._n, absent, dtype=values.dtype)
+        whole[self._nonzero] = values
         return whole
 
     def _back(self, rows: np.ndarray) -> np.ndarray:
-        """Rows by their numbers in ``X``; -1 is none."""
-        return np.where(rows < 0, -1, self._kept[rows])
+        """Row numbers in ``X``; -1 means none."""
+        return np.where(rows < 0, -1, self._nonzero[rows])
 
 
 def _by_size(labels: np.ndarray) -> np.ndarray:

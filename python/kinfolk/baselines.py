@@ -1,11 +1,11 @@
-"""Well-known methods to compare with, a function each, made from the registry of methods.
+"""Well-known methods for comparison, one function each, generated from the registry of methods.
 
-All take embeddings ``X``; those that work on nearest neighbours search for ``k`` of each row, or take a ``graph``: what
-:func:`kinfolk.knn_graph` returns, or a sparse matrix of similarities. With a graph they need no ``X``. All return labels: 0, 1,
-2 ... by descending size of the cluster. Distances are 1 - cosine, similarities cosines.
+All take embeddings ``X``. Methods that work on nearest neighbours search for ``k`` neighbours of each row, or take a
+``graph``: the result of :func:`kinfolk.knn_graph`, or a sparse matrix of similarities. With a graph they need no ``X``.
+All return labels: 0, 1, 2 ... by descending cluster size. Distances are 1 - cosine, similarities are cosines.
 
-Methods that know noise say by ``noise`` what becomes of it: ``"singletons"`` (each such row a cluster of its own), ``"kept"``
-(label -1) or ``"assigned"`` (to the nearest cluster).
+For methods that detect noise, the parameter ``noise`` says how noise rows are labelled: ``"singletons"`` (each row is a
+cluster of its own), ``"keep"`` (they keep the label -1) or ``"assigned"`` (to the nearest cluster).
 
 >>> from kinfolk import baselines, synth
 >>> X, y = synth(identities=40, dim=64)
@@ -41,7 +41,7 @@ def _default(parameter: dict[str, Any]) -> Any:
 
 
 def _function(method: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """A function of the method, with a signature and a docstring from the registry."""
+    """A function that runs the method, with signature and docstring from the registry."""
     own = {parameter["name"]: _default(parameter) for parameter in method["parameters"]}
     arguments = [Parameter("X", Parameter.POSITIONAL_OR_KEYWORD)]
     if method["takes_graph"]:
@@ -63,7 +63,7 @@ def _function(method: dict[str, Any]) -> Callable[..., np.ndarray]:
         bound.apply_defaults()
         given = bound.arguments
         if method["needs_clusters"] and given["clusters"] is None:
-            raise ValueError(f"clusters: expected how many for {method['name']}, found None")
+            raise ValueError(f"clusters: expected the number of clusters for {method['name']}, found None")
         parameters = {name: given.pop(name) for name in list(given) if name in names}
         return cluster(given.pop("X"), method=method["name"], **given, **parameters)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 __all__: list[str]
 
-# Made from the registry of methods when the module is imported; `help(kinfolk.baselines.hdbscan)` has the parameters.
+# Generated from the registry of methods on import; `help(kinfolk.baselines.hdbscan)` shows the parameters.
 aro: Callable[..., np.ndarray]
 cdp: Callable[..., np.ndarray]
 chinese_whispers: Callable[..., np.ndarray]

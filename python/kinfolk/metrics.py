@@ -1,4 +1,4 @@
-"""How well predicted clusters agree with true identities.
+"""Scores that compare predicted clusters with true identities.
 
 >>> from kinfolk import metrics
 >>> truth, predicted = [0, 0, 0, 1, 1], [5, 5, 9, 9, 9]
@@ -9,7 +9,7 @@ FScore(precision=0.5, recall=0.5, f=0.5)
 >>> round(metrics.nmi(truth, predicted), 3)
 0.433
 
-Labels are whole numbers or names; only which rows share one matters.
+Labels are integers or names. Scores depend only on which rows have equal labels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Scores(NamedTuple):
 
 
 def evaluate(truth: Any, predicted: Any) -> Scores:
-    """All scores at once, which costs no more than one.
+    """All scores; this costs no more than computing one.
 
     >>> evaluate(["Ann", "Ann", "Bob"], [0, 0, 1]).nmi
     1.0
@@ -49,7 +49,8 @@ def evaluate(truth: Any, predicted: Any) -> Scores:
 
 
 def pairwise(truth: Any, predicted: Any) -> FScore:
-    """Over pairs of rows: of those put together, how many belong together, and the other way round. Large clusters weigh most.
+    """Pairwise precision and recall: the share of the pairs in one cluster that are of one identity, and the share of the
+    pairs of one identity that are in one cluster. Large clusters dominate.
 
     >>> pairwise([0, 0, 1], [0, 0, 0]).precision == 1 / 3
     True
@@ -58,7 +59,8 @@ def pairwise(truth: Any, predicted: Any) -> FScore:
 
 
 def bcubed(truth: Any, predicted: Any) -> FScore:
-    """For an average row, the share of its cluster that is of its identity, and of its identity that is in its cluster.
+    """BCubed precision and recall, means over rows: the share of a row's cluster that has its identity, and the share of
+    its identity that is in its cluster.
 
     >>> bcubed([0, 0, 1, 1], [0, 1, 2, 3]).recall
     0.5
@@ -67,7 +69,7 @@ def bcubed(truth: Any, predicted: Any) -> FScore:
 
 
 def nmi(truth: Any, predicted: Any) -> float:
-    """Mutual information, over the arithmetic mean of both entropies.
+    """Mutual information, normalised by the arithmetic mean of both entropies.
 
     >>> nmi([0, 0, 1, 1], [1, 1, 0, 0])
     1.0

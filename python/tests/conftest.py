@@ -14,6 +14,6 @@ def small():
 
 @pytest.fixture(scope="session")
 def command():
-    """The words that run the Rust program, where it was built, or else the one in the wheel."""
+    """The command line of the Rust program, if it was built, or else of the one in the wheel."""
     built = os.environ.get("KINFOLK")
     return [built] if built else [sys.executable, "-m", "kinfolk"]

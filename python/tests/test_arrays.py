@@ -1,4 +1,4 @@
-"""What can be given as X, and what is copied."""
+"""Input types of X, and which of them are copied."""
 
 import warnings
 
@@ -72,7 +72,7 @@ def test_layouts_are_the_same(layout, small, expected):
 
 def test_tensors_by_dlpack(small, expected):
     class Tensor:
-        """Only what DLPack asks for."""
+        """The DLPack protocol only."""
 
         def __dlpack__(self, **how):
             return small[0].__dlpack__(**how)

@@ -1,4 +1,4 @@
-"""Kinfolk as scikit-learn sees it, and what it learns."""
+"""The estimator: scikit-learn's conventions, attributes, training."""
 
 import pickle
 import subprocess
@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import kinfolk
 from kinfolk import Kinfolk, metrics
 
-# Rows are grouped among themselves, so a part of them, or another order, is another question.
+# The labels of a row depend on the other rows, so a subset or another order may give another result.
 OF_ROWS_ALONE = {
     "check_methods_subset_invariance": "labels of a set are not labels of each row",
     "check_methods_sample_order_invariance": "labels are numbered by the order of rows",
@@ -47,7 +47,7 @@ def test_checks_of_scikit_learn(estimator):
 def test_checks_of_scikit_learn_with_a_model(halves, tmp_path):
     (X, y), _ = halves
     path = tmp_path / "model.safetensors"
-    # On a given graph embeddings are taken as they are, and the model has no number of columns.
+    # With a given graph there is no whitening, and the model has no number of columns.
     Kinfolk()._fit(X, y, kinfolk.knn_graph(X, k=20)).save(path)
     found = check_estimator(Kinfolk(model=path), expected_failed_checks=OF_ROWS_ALONE, on_fail=None, on_skip=None)
     failed = [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"]
@@ -76,10 +76,10 @@ def test_what_is_found(small):
     assert (found.probabilities_[~inside] == 1).all()
     assert ((found.probabilities_ > found.least_probability_) & (found.probabilities_ <= 1)).all()
     assert ((found.confidence_ >= 0) & (found.confidence_ <= 1)).all()
-    assert all(len(column) == n for column in found.ties_.values())
+    assert all(len(column) == n for column in found.edges_.values())
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     similarity = (unit[inside] * unit[found.parent_[inside]]).sum(axis=1)
-    assert np.allclose(found.ties_["similarity"][inside], similarity, atol=1e-5)
+    assert np.allclose(found.edges_["similarity"][inside], similarity, atol=1e-5)
     doubts = found.doubts_
     together = found.labels_[doubts["row"]] == found.labels_[doubts["other"]]
     assert (together == doubts["together"]).all() and len(doubts) > 0
@@ -90,8 +90,8 @@ def test_density_cuts_at_tau(small):
     X, _ = small
     found = Kinfolk("density").fit(X)
     linked = found.parent_ >= 0
-    kept = found.labels_[linked] == found.labels_[found.parent_[linked]]
-    assert (kept == (found.ties_["similarity"][linked] > found.tau_)).all()
+    same = found.labels_[linked] == found.labels_[found.parent_[linked]]
+    assert (same == (found.edges_["similarity"][linked] > found.tau_)).all()
     assert found.least_probability_ is None
 
 
@@ -198,7 +198,7 @@ def test_rows_of_zeros_stay_alone(small):
     zeros = [0, 5, 77]
     holed = np.insert(X, [0, 4, 75], 0, axis=0)
     assert not holed[zeros].any()
-    with pytest.warns(UserWarning, match="row 0: expected a row of non-zero length, .* 3 such rows stay alone"):
+    with pytest.warns(UserWarning, match="row 0: expected a row of non-zero length, .* 3 such rows are clusters of their own"):
         found = Kinfolk().fit(holed)
     plain = Kinfolk().fit(X)
     rest = np.delete(np.arange(len(holed)), zeros)

@@ -1,4 +1,4 @@
-"""Neighbours, graphs, baselines, scores, made-up sets, reasons."""
+"""Neighbours, graphs, baselines, scores, synthetic sets, explanations."""
 
 import inspect
 import multiprocessing
@@ -15,7 +15,7 @@ import kinfolk
 from kinfolk import Kinfolk, _kinfolk, baselines, metrics
 
 
-def test_recall_is_kept(small):
+def test_recall_is_reached(small):
     X, _ = small
     exact, _ = kinfolk.knn_graph(X, k=20, recall=1)
     found, _ = kinfolk.knn_graph(X, k=20, recall=0.9)
@@ -66,7 +66,7 @@ def test_cluster_says_what_it_lacks(small):
         kinfolk.cluster(method="kin")
     with pytest.raises(ValueError, match="X: expected embeddings or a graph"):
         kinfolk.cluster()
-    with pytest.raises(ValueError, match="clusters: expected how many"):
+    with pytest.raises(ValueError, match="clusters: expected the number of clusters"):
         kinfolk.cluster(X, method="kmeans")
     with pytest.raises(ValueError, match="X: expected the rows, which this method needs"):
         kinfolk.cluster(graph=kinfolk.knn_graph(X, k=5), method="kmeans", clusters=3)
@@ -190,8 +190,8 @@ def test_results_and_reasons_are_those_of_the_command(method, small, command, tm
     assert (review["row_a"] == found.doubts_["row"]).all() and (review["row_b"] == found.doubts_["other"]).all()
     for rows in ([0], [0, 1], [0, len(X) - 1], [7, 7]):
         words = [*command, "explain", "out", *map(str, rows)]
-        told = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-        assert kinfolk.explain(found, *rows, X=X) == told.rstrip()
+        printed = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        assert kinfolk.explain(found, *rows, X=X) == printed.rstrip()
     with pytest.raises(ValueError, match="row: expected 0 to"):
         kinfolk.explain(found, len(X))
     with pytest.raises(AttributeError):

@@ -63,8 +63,8 @@ def test_the_command_is_the_same_in_all_its_forms(command, tmp_path):
         ["knn", "x.npy", "-k", "0"],
     ):
         answers = [subprocess.run([*form, *words], cwd=tmp_path, capture_output=True, text=True) for form in forms]
-        told = {(answer.returncode, answer.stdout, answer.stderr) for answer in answers}
-        assert len(told) == 1, told
+        outputs = {(answer.returncode, answer.stdout, answer.stderr) for answer in answers}
+        assert len(outputs) == 1, outputs
     assert answers[0].returncode in (1, 2)
 
 

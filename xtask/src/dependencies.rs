@@ -1,9 +1,8 @@
-//! What we depend on: under which licences, from where, and which versions.
+//! Checks the licences, sources and versions of dependencies.
 //!
-//! Everything that `Cargo.lock` has for any system, with the features that are on unless somebody asks for others. Advisories are
-//! not checked: their database is not a package of a registry. Nor are the features `wgpu` and `cuda`, which bring drivers
-//! under other licences (MPL-2.0, CDLA-Permissive-2.0, Apache-2.0 WITH LLVM-exception); whoever ships a build with them should
-//! look.
+//! All packages of `Cargo.lock` for any system are checked, with default features. Advisories are not checked, because their
+//! database is not a package of a registry. The features `wgpu` and `cuda` are not checked either; they bring drivers under other
+//! licences (MPL-2.0, CDLA-Permissive-2.0, Apache-2.0 WITH LLVM-exception), which matters when a build with them is shipped.
 
 use serde_json::Value;
 use std::collections::HashSet;
@@ -21,8 +20,8 @@ const EXCEPTIONS: [(&str, &str); 1] = [
 /// What the source of a package from a registry begins with.
 const REGISTRY: &str = "registry+";
 
-/// What is wrong with the dependencies, one line each. `metadata` is what `cargo metadata` prints, which lists packages of features
-/// that are off, too; `tree` is what `cargo tree --prefix none` prints, which does not.
+/// What is wrong with the dependencies, one line each. `metadata` is what `cargo metadata` prints, which lists packages of
+/// features that are off, too; `tree` is what `cargo tree --prefix none` prints, which does not.
 pub fn complaints(metadata: &str, tree: &str) -> Result<Vec<String>, String> {
     let metadata: Value = serde_json::from_str(metadata).map_err(|e| e.to_string())?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change lands, on a fresh machine too. `cargo xtask methods`: writes
-//! `docs/methods.md`.
+//! `cargo xtask test` runs all tests, on a fresh machine too. `cargo xtask methods` writes `docs/methods.md`.
 
 mod dependencies;
 
@@ -8,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio, exit};
 use std::time::Instant;
 
-/// What Python is called.
+/// The name of the Python interpreter.
 const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
-/// What the Python comparisons need.
+/// Packages for the comparisons with Python.
 const PYTHON_PACKAGES: [&str; 4] = ["numpy", "scikit-learn", "faiss-cpu", "pyarrow"];
 
-/// What builds and tests the Python package.
+/// Packages to build and test the Python package.
 const PACKAGE_TESTS: [&str; 10] = [
     "maturin",
     "numpy",

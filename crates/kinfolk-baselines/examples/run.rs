@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p kinfolk-baselines --example run -- METHOD INPUT LABELS.npy [NAME=VALUE ...]
 //!
-//! INPUT is a file of features, or a graph that `kinfolk knn` wrote for the methods that need one, `hac-knn` and
-//! `hdbscan-knn` among them. Parameters are the fields of the method's struct, such as `clusters=100`, and `seed`.
+//! INPUT is a file of features, or a graph that `kinfolk knn` wrote for the methods that need one, including `hac-knn` and
+//! `hdbscan-knn`. Parameters are the fields of the method's struct, such as `clusters=100`, and `seed`.
 //! LABELS.npy is written and one line of JSON printed: number of clusters, rows of noise, seconds without reading and
 //! writing.
 

@@ -6,7 +6,7 @@
 //! - d(a, b) = number of i in 1..O_a(b) for which f_a(i) is not in the list of b, b itself counting as in it,
 //! - D(a, b) = (d(a, b) + d(b, a)) / min(O_a(b), O_b(a)).
 //!
-//! Rows with D of at most a threshold are joined, and what hangs together is a cluster.
+//! Rows with D of at most a threshold are joined. Clusters are the connected components.
 //!
 //! Cost: N K pairs of K log K steps at most; O(N K) memory.
 
@@ -23,8 +23,7 @@ const TASK: usize = 256;
 kinfolk::parameters! {
     /// Approximate rank-order clustering: joins rows whose nearest neighbours are the same.
     ///
-    /// Use it when similarities mean different things in different regions: only ranks count. No number of clusters is
-    /// needed.
+    /// Use it if the scale of similarities varies over the set: only ranks count. No number of clusters is needed.
     ///
     /// Cost: at most N K^2 steps, on all threads; O(N K) memory.
     ///
@@ -46,7 +45,7 @@ kinfolk::parameters! {
 
 static INFO: MethodInfo =
     MethodInfo::new("aro", "Approximate rank-order", "Joins rows whose lists of nearest neighbours agree")
-        .when("when similarities mean different things in different regions, since only ranks count")
+        .when("when the scale of similarities varies over the set, because only ranks count")
         .cost("N K^2")
         .input(Input::Graph)
         .in_paper()
@@ -80,7 +79,7 @@ impl Aro {
         let tasks: Vec<Vec<(u32, u32)>> = (0..n.div_ceil(TASK))
             .into_par_iter()
             .map_init(
-                // Where each row stands in the list of the vertex at hand, the vertex itself at 0.
+                // The rank of each row in the list of the current vertex; the vertex itself has rank 0.
                 || vec![u32::MAX; n],
                 |ranks, task| {
                     if progress.cancelled() {
@@ -101,14 +100,14 @@ impl Aro {
     }
 }
 
-/// The neighbours after `a` in number that are near enough.
+/// The neighbours with a larger id than `a` that are near enough.
 fn joined_to(graph: &KnnGraph, a: usize, threshold: f32, ranks: &mut [u32]) -> Vec<(u32, u32)> {
     let list_a = graph.neighbours(a).0;
     ranks[a] = 0;
     list_a.iter().zip(1..).for_each(|(&c, rank)| ranks[c as usize] = rank);
     let mut joined = Vec::new();
     for (&b, rank_of_b) in list_a.iter().zip(1u32..) {
-        // Both list each other, so one of them is enough.
+        // Each pair is in both lists; it is computed once.
         if (b as usize) < a {
             continue;
         }
@@ -133,7 +132,7 @@ fn joined_to(graph: &KnnGraph, a: usize, threshold: f32, ranks: &mut [u32]) -> V
     joined
 }
 
-/// Where `id` stands in the list. Whole chunks are compared at once, since most lists do not have it.
+/// The position of `id` in the list. Whole chunks are compared at once, because most lists do not contain it.
 fn position(list: &[u32], id: u32) -> Option<usize> {
     let chunk = list.chunks(16).position(|chunk| chunk.iter().fold(false, |found, &c| found | (c == id)))?;
     list[chunk * 16..].iter().position(|&c| c == id).map(|at| chunk * 16 + at)

@@ -1,10 +1,10 @@
 //! Consensus-driven propagation with a single model.
 //!
 //! Zhan et al., "Consensus-driven propagation in massive unlabeled data for face recognition" (2018). Without a committee the
-//! votes for a pair are its similarity alone: pairs are the edges of the kNN graph of at least `th`, and what hangs together is
-//! a cluster, parted at higher thresholds while it has more than `max_size` rows ([`kinfolk::limited_components`]).
+//! votes for a pair are its similarity alone: pairs are the edges of the kNN graph of at least `th`. Clusters are the connected
+//! components, split at higher thresholds while they have more than `max_size` rows ([`kinfolk::limited_components`]).
 //!
-//! Cost: O(N K) for the first round; each later one only looks at edges within clusters that are too large.
+//! Cost: O(N K) for the first round; later rounds visit only edges within clusters that are too large.
 
 use crate::clusters::Clusters;
 use kinfolk::{
@@ -14,9 +14,9 @@ use kinfolk::{
 use rayon::prelude::*;
 
 kinfolk::parameters! {
-    /// Consensus-driven propagation: joins neighbours, and divides what became too large at higher and higher thresholds.
+    /// Consensus-driven propagation: joins neighbours, and splits clusters that are too large at increasing thresholds.
     ///
-    /// Use it when a bound on the size of a cluster is known: it is what stops connected components from becoming one. No
+    /// Use it when the maximum cluster size is known: this bound prevents connected components from merging into one. No
     /// number of clusters is needed.
     ///
     /// Cost: O(N K) time for each round, O(N K) memory.
@@ -35,7 +35,7 @@ kinfolk::parameters! {
         pub th: f32 = 0.7, "a similarity from -1 to 1", |th| (-1.0..=1.0).contains(th);
         /// Maximum number of rows of a cluster.
         pub max_size: usize = 300, "at least 1", |max_size| *max_size >= 1;
-        /// By what share of its difference to 1 the threshold is raised in each round.
+        /// Each round raises the threshold by this share of its difference to 1.
         pub step: f32 = 0.05, "a share above 0, at most 1", |step| *step > 0.0 && *step <= 1.0;
         /// Maximum number of rounds.
         pub rounds: usize = 100, "at least 1", |rounds| *rounds >= 1;
@@ -45,7 +45,7 @@ kinfolk::parameters! {
 static INFO: MethodInfo = MethodInfo::new(
     "cdp",
     "Consensus-driven propagation",
-    "Joins neighbours, and divides clusters that are too large at higher thresholds",
+    "Joins neighbours, and splits clusters that are too large at higher thresholds",
 )
 .when("when the size of the largest cluster is known")
 .cost("N K log N")
@@ -97,7 +97,7 @@ mod tests {
     use crate::testing::{graphs, knn, on_graph, on_one_and_three_threads, refusal, same_groups, synthetic};
     use proptest::prelude::*;
 
-    /// Components by walking, again and again on what is left.
+    /// The same by depth-first search, repeated on clusters that are too large.
     fn slow(graph: &KnnGraph, params: &Cdp) -> Vec<i64> {
         let n = graph.len();
         let mut similarity = vec![f64::NEG_INFINITY; n * n];
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clusters_are_those_of_walking(
+        fn clusters_equal_those_of_the_reference(
             graph in graphs(), th in -1i8..2, max_size in 1usize..9, step in 0.05f32..1.0, rounds in 1usize..30,
         ) {
             let params = Cdp { th: f32::from(th) * 0.4, max_size, step, rounds };

@@ -1,4 +1,4 @@
-//! Refusals that depend on the data: what depends on a parameter alone is checked where it is declared.
+//! Checks that depend on the data. Checks of a parameter alone are part of its declaration.
 
 use kinfolk::{Error, Result};
 
@@ -7,10 +7,10 @@ pub(crate) fn refuse<T>(name: &'static str, expected: &'static str, found: impl 
     Err(Error::Parameter { field: name, expected, found: found.to_string() })
 }
 
-/// The number of clusters to make, which must be given: from 1 to the number of rows.
+/// The number of clusters, which must be given: from 1 to the number of rows.
 pub(crate) fn clusters(clusters: Option<usize>, rows: usize) -> Result<usize> {
     match clusters {
-        None => refuse("clusters", "how many clusters to make", "none"),
+        None => refuse("clusters", "the number of clusters", "none"),
         Some(clusters) if clusters == 0 || clusters > rows => {
             let found = format!("{clusters} for {rows} rows");
             refuse("clusters", "at least 1, at most the number of rows", found)

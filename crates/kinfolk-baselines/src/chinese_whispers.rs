@@ -1,11 +1,11 @@
-//! Chinese whispers: every vertex takes the label that its neighbours tell it loudest.
+//! Chinese whispers: label propagation, in which every vertex takes the strongest label of its neighbours.
 //!
 //! Biemann, "Chinese whispers" (2006), as in dlib, which photo applications use: edges are the pairs above a threshold, each
-//! vertex begins with a label of its own, and a vertex visited takes the label with the largest sum of weights among its
-//! neighbours. Vertices are visited in a random order that is new each round. It ends when a whole round changed nothing, or
-//! after `iterations` rounds.
+//! vertex starts with a label of its own, and a visited vertex takes the label with the largest sum of weights among its
+//! neighbours. Each round visits all vertices in a new random order. It ends when a round changes nothing, or after
+//! `iterations` rounds.
 //!
-//! Cost: O(E) for each round, which is serial since each visit sees those before it; O(E) memory.
+//! Cost: O(E) for each round, which is serial because each visit depends on those before it; O(E) memory.
 
 use crate::clusters::Clusters;
 use crate::random::Stream;
@@ -13,12 +13,12 @@ use crate::sparse::Symmetric;
 use kinfolk::{Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Result};
 
 kinfolk::parameters! {
-    /// Chinese whispers: lets labels spread along the edges of a kNN graph.
+    /// Chinese whispers: label propagation along the edges of a kNN graph.
     ///
-    /// Use it for a quick grouping when a good threshold is known; it needs no number of clusters. Other seeds give slightly
+    /// Use it for fast clustering when a good threshold is known; it needs no number of clusters. Other seeds give slightly
     /// different clusters.
     ///
-    /// Cost: O(N K) for each of some ten rounds, on one thread; O(N K) memory.
+    /// Cost: O(N K) for each of about ten rounds, on one thread; O(N K) memory.
     ///
     /// ```
     /// use kinfolk::{Clusterer, KnnGraph, Problem};
@@ -34,7 +34,7 @@ kinfolk::parameters! {
         pub th: f32 = 0.6, "a similarity from -1 to 1", |th| (-1.0..=1.0).contains(th);
         /// Maximum number of rounds.
         pub iterations: usize = 100, "at least 1", |iterations| *iterations >= 1;
-        /// Whether edges count by their similarity; otherwise all count the same, as in dlib.
+        /// Whether edges are weighted by similarity; otherwise all have the same weight, as in dlib.
         pub weighted: bool = true;
     }
 }
@@ -42,9 +42,9 @@ kinfolk::parameters! {
 static INFO: MethodInfo = MethodInfo::new(
     "chinese-whispers",
     "Chinese whispers",
-    "Gives every row the label that is most common among its neighbours, until nothing changes",
+    "Label propagation: every row takes the most common label of its neighbours, until nothing changes",
 )
-.when("for a quick grouping at a known similarity threshold")
+.when("for fast clustering at a known similarity threshold")
 .cost("N K per round")
 .input(Input::Graph)
 .color("#8c564b");
@@ -102,7 +102,7 @@ impl ChineseWhispers {
     }
 }
 
-/// The label that the neighbours of `i` tell loudest; of equals its own, then the smallest.
+/// The label with the largest sum of weights among the neighbours of `i`; ties go to its own label, then to the smallest.
 fn loudest(
     edges: &Symmetric,
     i: u32,
@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_loudest_is_the_largest_sum(graph in graphs(), weighted: bool, seed in 0u64..99) {
+        fn the_strongest_label_has_the_largest_sum(graph in graphs(), weighted: bool, seed in 0u64..99) {
             let edges = Symmetric::of(&graph, |s| s > 0.0);
             let n = graph.len();
             let mut stream = Stream::new(seed, 0);
@@ -163,7 +163,7 @@ mod tests {
 
         /// Labels spread along edges only.
         #[test]
-        fn clusters_hang_together(graph in graphs(), th in 0.0f32..1.0, seed in 0u64..9) {
+        fn clusters_are_connected(graph in graphs(), th in 0.0f32..1.0, seed in 0u64..9) {
             let params = ChineseWhispers { th, ..Default::default() };
             let found = seeded(&params, &Problem::of_graph(&graph), seed).unwrap().labels;
             let mut forest = kinfolk::DisjointSets::new(graph.len());

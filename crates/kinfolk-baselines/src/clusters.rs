@@ -1,41 +1,40 @@
-//! Labels and noise, as every method finds them.
+//! Labels and noise, which all methods share.
 
 use kinfolk::{Clustering, Context, GraphReport, Method, Reason, Report, number_by_size};
 
-/// What a method found.
+/// The result of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clusters {
     /// The cluster of every row: 0.. by descending size, ties by smallest member; -1 for noise with
-    /// [`Noise::Unlabelled`].
+    /// [`Noise::Keep`].
     pub labels: Vec<i64>,
-    /// Which rows the method itself left without a cluster, whatever then became of them; `None` from methods without
-    /// noise.
+    /// Which rows the method found to be noise, however they are labelled; `None` from methods without noise.
     pub noise: Option<Vec<bool>>,
 }
 
-/// What becomes of rows that a method leaves without a cluster.
+/// How noise, rows that a method assigns to no cluster, is labelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Noise {
     /// Each is a cluster of its own, so that every row has a label.
     #[default]
     Singletons,
-    /// Label -1, as scikit-learn has it.
-    Unlabelled,
-    /// Each joins the cluster of its most similar row that has one; where there is none, it is a cluster of its own.
+    /// Each keeps the label -1, as in scikit-learn.
+    Keep,
+    /// Each is assigned to the cluster of its most similar clustered row; without one, it is a cluster of its own.
     Assigned,
 }
 
-kinfolk::word_values!(Noise: "singletons, kept or assigned",
-    "singletons" => Noise::Singletons, "kept" => Noise::Unlabelled, "assigned" => Noise::Assigned);
+kinfolk::word_values!(Noise: "singletons, keep or assigned",
+    "singletons" => Noise::Singletons, "keep" => Noise::Keep, "assigned" => Noise::Assigned);
 
 impl Clusters {
-    /// Clusters without noise, from any names for them.
+    /// Clusters without noise, from arbitrary names of clusters.
     pub(crate) fn from_names<T: Copy + Into<i64>>(names: &[T]) -> Self {
         Clusters { labels: number_by_size(names), noise: None }
     }
 
-    /// Clusters from names, -1 for noise. `nearest(i)` is the row, of those with a cluster, that is most similar to
-    /// the noise `i`; it is called only when noise is to be assigned.
+    /// Clusters from names, -1 for noise. `nearest` returns, for each noise row, the most similar clustered row; it is
+    /// called only for [`Noise::Assigned`].
     pub(crate) fn with_noise(
         names: &[i64],
         then: Noise,
@@ -56,7 +55,7 @@ impl Clusters {
                 }
                 number_by_size(&full)
             }
-            Noise::Unlabelled => {
+            Noise::Keep => {
                 let clustered: Vec<i64> = names.iter().copied().filter(|&name| name >= 0).collect();
                 let mut numbered = number_by_size(&clustered).into_iter();
                 noise.iter().map(|&noise| if noise { -1 } else { numbered.next().unwrap_or(-1) }).collect()
@@ -83,25 +82,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_is_unlabelled_assigned_or_alone() {
+    fn noise_is_labelled_in_three_modes() {
         let names = [-1, 5, 5, -1, 7, -1];
         let nearest = |noise: &[bool]| {
             assert_eq!(noise, [true, false, false, true, false, true]);
             vec![Some(4), None, None, Some(1), None, None]
         };
         let labels = |then| Clusters::with_noise(&names, then, nearest).labels;
-        assert_eq!(labels(Noise::Unlabelled), [-1, 0, 0, -1, 1, -1]);
+        assert_eq!(labels(Noise::Keep), [-1, 0, 0, -1, 1, -1]);
         assert_eq!(labels(Noise::Singletons), [1, 0, 0, 2, 3, 4]);
         assert_eq!(labels(Noise::Assigned), [1, 0, 0, 0, 1, 2]);
     }
 
     #[test]
-    fn nothing_but_noise() {
+    fn all_rows_are_noise() {
         let none = |_: &[bool]| vec![None; 3];
         let found = |then| Clusters::with_noise(&[-1; 3], then, none);
-        assert_eq!(found(Noise::Unlabelled).labels, [-1; 3]);
+        assert_eq!(found(Noise::Keep).labels, [-1; 3]);
         assert_eq!(found(Noise::Assigned).labels, [0, 1, 2]);
         assert_eq!(found(Noise::Singletons).labels, [0, 1, 2]);
-        assert_eq!(found(Noise::Unlabelled).noise, Some(vec![true; 3]));
+        assert_eq!(found(Noise::Keep).noise, Some(vec![true; 3]));
     }
 }

@@ -1,9 +1,9 @@
-//! DBSCAN: clusters are where rows are dense.
+//! DBSCAN: density-based clustering.
 //!
-//! Ester et al. (1996). The distance of two rows is 1 - cos. A row with at least `min` rows within `eps`, itself among them,
-//! is a core; cores within `eps` of each other are one cluster, which takes in the rows within `eps` of them; all others are
-//! noise. A row within reach of several clusters belongs to the one whose first core has the smallest number, as in
-//! scikit-learn.
+//! Ester et al. (1996). The distance of two rows is 1 - cos. A row with at least `min` rows within `eps`, itself
+//! included, is a core row. Core rows within `eps` of each other are one cluster, and so are the rows within `eps` of them. All
+//! others are noise. A row within `eps` of several clusters belongs to the one whose first core row has the smallest number,
+//! as in scikit-learn.
 //!
 //! [`Dbscan`] compares all pairs, tile by tile, each pair once: N^2 D / 2 products and memory for the pairs within `eps`, at
 //! most 256 MB of them; tiles that do not fit are multiplied again when they are needed. [`DbscanKnn`] follows the lists of
@@ -27,10 +27,10 @@ const TILE: usize = 512;
 const MOST_PAIRS: usize = 1 << 25;
 
 kinfolk::parameters! {
-    /// DBSCAN: finds dense regions among all rows.
+    /// DBSCAN: density-based clustering on all pairs of rows.
     ///
-    /// Use it when clusters have similar densities and noise should be separated; it finds their number itself, but
-    /// everything depends on `eps`. For more than some 200,000 rows [`DbscanKnn`] is the affordable one.
+    /// Use it when clusters have similar densities and noise should be separated. It finds the number of clusters itself,
+    /// but the result depends strongly on `eps`. Use [`DbscanKnn`] for more than about 200,000 rows.
     ///
     /// Cost: N^2 D / 2 products; memory O(N) and at most 256 MB for pairs.
     ///
@@ -39,7 +39,7 @@ kinfolk::parameters! {
     /// use kinfolk_baselines::{Dbscan, Noise};
     /// let rows = vec![1.0, 0.1, 1.0, 0.0, 0.9, 0.1, -0.1, 1.0, 0.0, 1.0];
     /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
-    /// let method = Dbscan { eps: 0.1, min: 3, noise: Noise::Unlabelled };
+    /// let method = Dbscan { eps: 0.1, min: 3, noise: Noise::Keep };
     /// let found = Clusterer::with(method).fit(&embeddings)?;
     /// assert_eq!(found.labels, [0, 0, 0, -1, -1]);
     /// assert_eq!(found.report.noise_rows, Some(2));
@@ -49,19 +49,19 @@ kinfolk::parameters! {
     pub struct Dbscan {
         /// The largest distance, 1 - cos, between neighbours.
         pub eps: f32 = 0.3, "a distance 1 - cos from 0 to 2", |eps| (0.0..=2.0).contains(eps);
-        /// Rows within eps, itself included, that make a row a core.
+        /// The minimum number of rows within eps of a core row, itself included.
         pub min: usize = 5, "at least 1", |min| *min >= 1;
-        /// What becomes of noise: clusters of one row (singletons), label -1 (kept), or the cluster of the most similar
+        /// How noise is labelled: clusters of one row (singletons), label -1 (keep), or the cluster of the most similar
         /// row (assigned).
         pub noise: Noise = Noise::Singletons;
     }
 }
 
 kinfolk::parameters! {
-    /// DBSCAN on a kNN graph: finds dense regions along the lists of neighbours.
+    /// DBSCAN on a kNN graph, which uses the neighbours of the graph only.
     ///
-    /// Use it in place of [`Dbscan`] on large sets. A list ends at K neighbours, so `min` above K + 1 would make everything
-    /// noise and is refused; and edges lead in one direction only, so a cluster is what its first core reaches.
+    /// Use it instead of [`Dbscan`] on large sets. A row has K neighbours, so `min` above K + 1 would make every row noise
+    /// and is refused. Edges are directed, so a cluster contains the rows that its first core row reaches.
     ///
     /// Cost: O(N K) time, O(N) memory.
     ///
@@ -69,7 +69,7 @@ kinfolk::parameters! {
     /// use kinfolk::{Clusterer, KnnGraph, Problem};
     /// use kinfolk_baselines::{DbscanKnn, Noise};
     /// let graph = KnnGraph::from_parts(4, 1, vec![1, 0, 1, 0], vec![0.9, 0.9, 0.8, 0.1], "example")?;
-    /// let method = DbscanKnn { eps: 0.3, min: 2, noise: Noise::Unlabelled, ..DbscanKnn::default() };
+    /// let method = DbscanKnn { eps: 0.3, min: 2, noise: Noise::Keep, ..DbscanKnn::default() };
     /// assert_eq!(Clusterer::with(method).run(&Problem::of_graph(&graph))?.labels, [0, 0, 1, -1]);
     /// # Ok::<(), kinfolk::Error>(())
     /// ```
@@ -79,9 +79,9 @@ kinfolk::parameters! {
         pub th: f32 = 0.0, "a similarity from -1 to 1", |th| (-1.0..=1.0).contains(th);
         /// The largest distance, 1 - cos, between neighbours.
         pub eps: f32 = 0.3, "a distance 1 - cos from 0 to 2", |eps| (0.0..=2.0).contains(eps);
-        /// Neighbours within eps, itself included, that make a row a core.
+        /// The minimum number of neighbours within eps of a core row, itself included.
         pub min: usize = 5, "at least 1", |min| *min >= 1;
-        /// What becomes of noise: clusters of one row (singletons), label -1 (kept), or the cluster of the most similar
+        /// How noise is labelled: clusters of one row (singletons), label -1 (keep), or the cluster of the most similar
         /// row (assigned).
         pub noise: Noise = Noise::Singletons;
     }
@@ -92,7 +92,7 @@ static DBSCAN: MethodInfo = MethodInfo::new(
     "DBSCAN",
     "Joins rows that have enough rows within a radius; the others are noise",
 )
-.when("when clusters of similar density lie among noise")
+.when("when clusters have similar densities and there is noise")
 .cost("N^2 D")
 .input(Input::Rows)
 .in_paper()
@@ -163,13 +163,13 @@ impl DbscanKnn {
     fn partition(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
         if self.min > graph.k() + 1 {
             let found = format!("{} with {} neighbours", self.min, graph.k());
-            return check::refuse("min", "at most the neighbours of the graph and the row itself", found);
+            return check::refuse("min", "at most K + 1 (the neighbours and the row itself)", found);
         }
         let n = graph.len();
         progress.check()?;
         progress.begin("clusters", 1);
         let least = (1.0 - self.eps).max(self.th);
-        // Lists are by descending similarity, so neighbours are the head of a list.
+        // Lists are sorted by descending similarity, so the neighbours within eps come first.
         let near = |i: usize| {
             let (ids, similarities) = graph.neighbours(i);
             &ids[..similarities.partition_point(|&similarity| similarity >= least)]
@@ -204,7 +204,7 @@ impl DbscanKnn {
     }
 }
 
-/// The pairs of a tile that are within reach.
+/// The pairs of a tile that are within `eps`.
 fn pairs_of_tile(rows: Rows, (a, b): (usize, usize), least: f32, tile: &mut Vec<f32>) -> Vec<(u32, u32)> {
     let range = |block: usize| block * TILE..((block + 1) * TILE).min(rows.len());
     let (left, right) = (range(a), range(b));
@@ -212,7 +212,7 @@ fn pairs_of_tile(rows: Rows, (a, b): (usize, usize), least: f32, tile: &mut Vec<
     products(rows.part(left.clone()), rows.part(right.clone()), tile, false);
     let mut pairs = Vec::new();
     for (i, scores) in left.zip(tile.chunks_exact(right.len())) {
-        // Most chunks have nothing, which one comparison of their largest tells.
+        // Most chunks contain no such pair, which one comparison with their maximum shows.
         for (at, chunk) in scores.chunks(32).enumerate() {
             if chunk.iter().fold(f32::NEG_INFINITY, |m, &s| if s > m { s } else { m }) < least {
                 continue;
@@ -264,7 +264,7 @@ fn within_radius(
 
     progress.begin("clusters", tiles.len() as u64);
     let mut forest = DisjointSets::new(n);
-    // A border row waits for the names of its clusters: the cores that reach it.
+    // Border rows are assigned at the end, when the clusters of the core rows that reach them are known.
     let mut borders = Vec::new();
     let mut sort_out = |pairs: &[(u32, u32)]| {
         for &(i, j) in pairs {
@@ -304,7 +304,7 @@ fn within_radius(
     Ok(names)
 }
 
-/// For each row of noise the most similar row that is none.
+/// For each noise row, the most similar row that is not noise.
 pub(crate) fn most_similar(rows: Rows, noise: &[bool]) -> Vec<Option<u32>> {
     let (alone, clustered): (Vec<u32>, Vec<u32>) = (0..rows.len() as u32).partition(|&i| noise[i as usize]);
     let data = crate::lloyd::gather(rows, &clustered);
@@ -343,7 +343,7 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    /// Expands one cluster after the other, as the paper tells it.
+    /// Expands one cluster after the other, as in the paper.
     fn slow(neighbours: &[Vec<usize>], min: usize) -> Vec<i64> {
         let mut labels = vec![-1; neighbours.len()];
         for i in 0..neighbours.len() {
@@ -370,7 +370,7 @@ mod tests {
         #[test]
         fn tiles_find_what_expansion_finds(rows in embeddings(), eps in 0u8..12, min in 1usize..6, most in 0usize..50) {
             // Cosines of small integers, cut where none of them is.
-            let params = Dbscan { eps: f32::from(eps) * 0.1 + 0.003, min, noise: Noise::Unlabelled };
+            let params = Dbscan { eps: f32::from(eps) * 0.1 + 0.003, min, noise: Noise::Keep };
             let all = Rows::from(&rows);
             let near = |i: usize| {
                 (0..rows.len()).filter(|&j| i == j || dot(all.row(i), all.row(j)) >= 1.0 - params.eps).collect()
@@ -383,16 +383,16 @@ mod tests {
         #[test]
         fn lists_are_followed_as_they_are(graph in graphs(), eps in 0u8..12, min in 1usize..6, th in -1i8..2) {
             let th = f32::from(th) * 0.5;
-            let params = DbscanKnn { th, eps: f32::from(eps) * 0.1, min, noise: Noise::Unlabelled };
+            let params = DbscanKnn { th, eps: f32::from(eps) * 0.1, min, noise: Noise::Keep };
             let near = |i: usize| {
                 let (ids, similarities) = graph.neighbours(i);
-                let kept = ids.iter().zip(similarities).filter(|&(_, &s)| s >= th && s >= 1.0 - params.eps);
-                std::iter::once(i).chain(kept.map(|(&j, _)| j as usize)).collect()
+                let near = ids.iter().zip(similarities).filter(|&(_, &s)| s >= th && s >= 1.0 - params.eps);
+                std::iter::once(i).chain(near.map(|(&j, _)| j as usize)).collect()
             };
             let neighbours: Vec<Vec<usize>> = (0..graph.len()).map(near).collect();
             match params.partition(&graph, &()) {
                 Ok(found) => {
-                    let expected = Clusters::with_noise(&slow(&neighbours, min), Noise::Unlabelled, |_| vec![]);
+                    let expected = Clusters::with_noise(&slow(&neighbours, min), Noise::Keep, |_| vec![]);
                     prop_assert_eq!(found, expected);
                 }
                 Err(_) => prop_assert!(min > graph.k() + 1),
@@ -431,10 +431,10 @@ mod tests {
     fn all_noise_and_all_one() {
         let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
         let found = |eps, min, noise| on_rows(&Dbscan { eps, min, noise }, &rows).unwrap();
-        assert_eq!(found(0.1, 2, Noise::Unlabelled).labels, [-1, -1]);
+        assert_eq!(found(0.1, 2, Noise::Keep).labels, [-1, -1]);
         assert_eq!(found(0.1, 2, Noise::Assigned).labels, [0, 1]);
-        assert_eq!(found(1.5, 2, Noise::Unlabelled).labels, [0, 0]);
-        assert_eq!(found(0.1, 1, Noise::Unlabelled).report.noise_rows, Some(0));
+        assert_eq!(found(1.5, 2, Noise::Keep).labels, [0, 0]);
+        assert_eq!(found(0.1, 1, Noise::Keep).report.noise_rows, Some(0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Products of rows: tiles of dot products, each computed on one thread.
 //!
-//! Tasks of a fixed size are what runs in parallel, so that the bits of a result do not depend on the number of threads.
+//! Parallel tasks have a fixed size, so that the bits of a result do not depend on the number of threads.
 
 use gemm::Parallelism;
 
@@ -32,7 +32,7 @@ impl<'a> From<&'a kinfolk::Embeddings> for Rows<'a> {
     }
 }
 
-/// `out[i * b.len() + j]` = `a_i` . `b_j`, added to what is there if `add`.
+/// `out[i * b.len() + j]` = `a_i` . `b_j`, added to the previous value if `add`.
 pub(crate) fn products(a: Rows, b: Rows, out: &mut [f32], add: bool) {
     let (rows, columns, inner) = (a.len(), b.len(), a.dim);
     assert_eq!(inner, b.dim, "rows of equal length");
@@ -117,9 +117,9 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// The largest value and its first place.
+/// The largest value and its first position.
 pub(crate) fn largest(values: &[f32]) -> (f32, usize) {
-    // Lanes without a dependency from one value to the next; the place is then looked for once.
+    // Independent lanes, which vectorise; the position is then searched for once.
     let mut lanes = [f32::NEG_INFINITY; 16];
     let chunks = values.chunks_exact(16);
     let rest = chunks.remainder().iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -1,21 +1,21 @@
-//! Hierarchical agglomerative clustering: the two nearest clusters become one, until they are far enough apart.
+//! Hierarchical agglomerative clustering: repeatedly merges the two nearest clusters.
 //!
 //! On rows it is exact: all distances |x - y|, then kodama's spanning tree (single linkage) or nearest-neighbour chain
 //! (Murtagh, 1983; Müllner, 2011). N^2 D / 2 products, O(N^2) steps, 2 N^2 bytes.
 //!
-//! On a kNN graph it sees only the edges, which makes it fit for any N. Single linkage is Kruskal's spanning forest.
+//! On a kNN graph it uses only the edges, so it scales to large N. Single linkage is Kruskal's spanning forest.
 //! Average linkage is that of graphs (Dhulipala et al., 2021): the similarity of two clusters is the sum of the
-//! similarities of the edges between them over the number of pairs of rows, so that pairs without an edge count as 0. It is
-//! reducible, so a nearest-neighbour chain finds the same merges as always joining the most similar two; O(N K) memory and, with
-//! the smaller of two neighbour lists poured into the larger, about N K log N steps.
+//! similarities of the edges between them divided by the number of pairs of rows, so that pairs without an edge count as 0. It is
+//! reducible, so a nearest-neighbour chain finds the same merges as always merging the most similar two. It needs O(N K)
+//! memory and about N K log N steps, because the smaller of two neighbour lists is merged into the larger.
 
 use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::{Rows, products};
 use kinfolk::DisjointSets;
 use kinfolk::{
-    Clustering, Context, Embeddings, Input, KnnGraph, Method, MethodInfo, ParamValue, Parameters, Problem,
-    Progress, Result,
+    Clustering, Context, Embeddings, GraphReport, Input, KnnGraph, Method, MethodInfo, ParamValue,
+    Parameters, Problem, Progress, Result,
 };
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -24,17 +24,17 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Rows of one task, and columns of one product.
 const TILE: usize = 256;
 
-/// How far two clusters are from each other.
+/// The distance between two clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Linkage {
-    /// As far as their nearest rows.
+    /// The distance of their nearest rows.
     Single,
-    /// As far as their farthest rows.
+    /// The distance of their farthest rows.
     Complete,
-    /// The mean over all pairs of their rows.
+    /// The mean distance over all pairs of their rows.
     #[default]
     Average,
-    /// What joining them adds to the sum of squared distances to their means.
+    /// The increase of the within-cluster sum of squares if they are merged.
     Ward,
 }
 
@@ -44,17 +44,17 @@ kinfolk::word_values!(Linkage: "single, complete, average or ward",
 /// The most rows on which [`Hac`] is exact: 1.8 GB of distances. Above, it works on the graph.
 pub const HAC_UP_TO: usize = 30_000;
 
-/// Two clusters are joined up to this distance by default.
+/// Clusters are merged up to this distance by default.
 const DISTANCE: f32 = 1.0;
 
 kinfolk::parameters! {
-    /// Hierarchical agglomerative clustering: joins the two nearest clusters again and again.
+    /// Hierarchical agglomerative clustering: repeatedly merges the two nearest clusters.
     ///
     /// Use it on small sets: average linkage with a cut by distance needs no number of clusters and is among the best of the
     /// classical methods for identities.
     ///
-    /// Up to [`HAC_UP_TO`] rows it is exact; above, and where only a graph is given, it knows the edges of the kNN graph. Only
-    /// single and average linkage can be computed from these, and joining ends early when no edges are left.
+    /// Up to [`HAC_UP_TO`] rows it is exact. Above, and if only a graph is given, it uses the edges of the kNN graph. This
+    /// is possible only for single and average linkage, and merging ends early if no edges are left.
     ///
     /// Cost: N^2 D / 2 products on all threads, O(N^2) on one, 2 N^2 bytes; on the graph N K log(N K) steps, O(N K) memory.
     ///
@@ -73,12 +73,12 @@ kinfolk::parameters! {
     /// ```
     #[derive(Debug, Clone, PartialEq)]
     pub struct Hac {
-        /// How far two clusters are from each other.
+        /// The distance between two clusters.
         pub linkage: Linkage = Linkage::Average;
-        /// How many clusters to make; auto joins up to the distance instead.
+        /// The number of clusters; auto merges up to the distance instead.
         pub clusters: Option<usize> = None, "at least 1, at most the number of rows",
             |clusters| clusters.is_none_or(|clusters| clusters >= 1);
-        /// Clusters farther apart than this are not joined, unless the number of clusters is set. For unit rows, distance d
+        /// Clusters farther apart than this are not merged, unless the number of clusters is set. For unit rows, distance d
         /// is cosine 1 - d^2 / 2.
         pub distance: f32 = DISTANCE, "a finite number of 0 or more",
             |distance| *distance >= 0.0 && distance.is_finite();
@@ -88,7 +88,7 @@ kinfolk::parameters! {
 static INFO: MethodInfo = MethodInfo::new(
     "hac",
     "Hierarchical agglomerative clustering",
-    "Joins the two nearest clusters until they are too far apart or few enough",
+    "Merges the two nearest clusters until the number of clusters or the distance is reached",
 )
 .when("on small sets without noise, when a distance or the number of clusters is known")
 .cost("N^2 D up to 30,000 rows, then N K log N")
@@ -121,10 +121,22 @@ impl Method for Hac {
                 return check::refuse("distance", "no distance with a number of clusters", self.distance);
             }
         }
+        let (found, graph) = self.partition(problem, context)?;
+        let mut found = found.into_clustering(self, graph, context);
+        // Merging stops by the number of clusters or by distance: the report lists only the one that applied.
+        let unused = if self.clusters.is_some() { "distance" } else { "clusters" };
+        found.report.parameters.retain(|parameter| parameter.0 != unused);
+        Ok(found)
+    }
+}
+
+impl Hac {
+    /// Clusters the rows if there are few enough, else the graph.
+    fn partition(&self, problem: &Problem, context: &Context) -> Result<(Clusters, Option<GraphReport>)> {
         if problem.has_embeddings() && !self.uses_graph(problem.len()) {
             let embeddings = problem.embeddings()?;
             let found = context.timed("partition", || self.partition_rows(embeddings, context.progress()))?;
-            return Ok(found.into_clustering(self, None, context));
+            return Ok((found, None));
         }
         if !matches!(self.linkage, Linkage::Single | Linkage::Average) {
             let expected = "single or average, which can be computed from a kNN graph";
@@ -132,12 +144,10 @@ impl Method for Hac {
         }
         let given = problem.neighbours(80, context)?;
         let found = context.timed("partition", || self.partition_graph(&given.graph, context.progress()))?;
-        Ok(found.into_clustering(self, Some(given.report), context))
+        Ok((found, Some(given.report)))
     }
-}
 
-impl Hac {
-    /// With all distances in memory.
+    /// Exact linkage, with all distances in memory.
     fn partition_rows(&self, embeddings: &Embeddings, progress: &dyn Progress) -> Result<Clusters> {
         let n = embeddings.len();
         if n == 1 {
@@ -168,7 +178,7 @@ impl Hac {
         Ok(Clusters::from_names(&forest.names()))
     }
 
-    /// With single or average linkage, as far as a kNN graph knows.
+    /// Single or average linkage over the edges of a kNN graph.
     fn partition_graph(&self, graph: &KnnGraph, progress: &dyn Progress) -> Result<Clusters> {
         let n = graph.len();
         let (most, least) = match self.clusters {
@@ -276,7 +286,7 @@ fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Result<Vec<
     let n = graph.len();
     let mut sums: Vec<Sums> = vec![Sums::default(); n];
     for (a, b, similarity) in edges(graph) {
-        // Pairs that are less alike than chance are as good as without an edge.
+        // Pairs of negative similarity count as pairs without an edge.
         if similarity > 0.0 {
             sums[a as usize].insert(b, similarity.into());
             sums[b as usize].insert(a, similarity.into());
@@ -299,7 +309,7 @@ fn average(graph: &KnnGraph, least: f64, progress: &dyn Progress) -> Result<Vec<
     Ok(merges)
 }
 
-/// Lets the chain grow, and joins at its end, until nothing is left of it.
+/// Extends the chain and merges at its end until the chain is empty.
 fn grow(
     chain: &mut Vec<u32>,
     least: f64,
@@ -313,14 +323,14 @@ fn grow(
         progress.check()?;
         let below = chain.len().checked_sub(2).map(|at| chain[at]);
         let size = sizes[top as usize];
-        // Of equals the one the chain comes from, so that it ends; then the smallest.
+        // Ties go to the previous cluster of the chain, so that the chain ends, then to the smallest id.
         let better = |a: (u32, f64), b: (u32, f64)| {
             let order = a.1.total_cmp(&b.1).then((Some(a.0) == below).cmp(&(Some(b.0) == below)));
             if order.then(b.0.cmp(&a.0)).is_gt() { a } else { b }
         };
         let means = sums[top as usize].iter().map(|(&c, &sum)| (c, sum / (size * sizes[c as usize])));
         let Some((next, similarity)) = means.reduce(better).filter(|nearest| nearest.1 >= least) else {
-            // Nothing is left to join, and merges of others bring nothing nearer.
+            // No neighbour is similar enough, and merges of other clusters cannot change that.
             open[top as usize] = false;
             chain.pop();
             continue;
@@ -346,7 +356,7 @@ fn grow(
     Ok(())
 }
 
-/// Multiplies and folds: the default hasher, made against hostile keys, would take most of the time.
+/// Multiplies and folds. The default hasher, which resists chosen keys, would take most of the time.
 #[derive(Default)]
 struct Mix(u64);
 
@@ -393,8 +403,8 @@ mod tests {
         }
     }
 
-    /// Always joins the two nearest, and says how far apart they were; `None` where others are as near, or so near that the
-    /// distance in f32 is mostly rounding.
+    /// Always merges the two nearest clusters; returns the distance and labels of each step. `None` if distances are
+    /// tied, or so small that they are mostly rounding error in f32.
     fn slow(rows: Rows, linkage: Linkage) -> Option<Vec<(f64, Vec<i64>)>> {
         let mut clusters: Vec<Vec<usize>> = (0..rows.len()).map(|i| vec![i]).collect();
         let mut steps: Vec<(f64, Vec<i64>)> = Vec::new();
@@ -420,7 +430,7 @@ mod tests {
         Some(steps)
     }
 
-    /// Rows that hardly ever tie.
+    /// Rows whose distances are hardly ever equal.
     fn untied() -> impl Strategy<Value = Embeddings> {
         (2usize..5, 2usize..14).prop_flat_map(|(dim, n)| {
             prop::collection::vec(-1.0f32..1.0, dim * n).prop_map(move |mut data| {
@@ -525,6 +535,22 @@ mod tests {
             refusal(on_graph(&ward, &knn(&rows, 1))),
             "linkage: expected single or average, which can be computed from a kNN graph, found ward"
         );
+    }
+
+    #[test]
+    fn the_report_lists_only_the_stopping_rule_in_force() {
+        let rows = Embeddings::from_rows(vec![1.0, 0.0, 0.0, 1.0], 2, "test").unwrap();
+        let graph = knn(&rows, 1);
+        let by_count = Hac { clusters: Some(2), ..Hac::default() };
+        let by_distance = Hac { distance: 0.5, ..Hac::default() };
+        for found in [on_rows(&by_count, &rows), on_graph(&by_count, &graph)] {
+            let expected = [("linkage", "average".to_owned()), ("clusters", "2".to_owned())];
+            assert_eq!(found.unwrap().report.parameters, expected);
+        }
+        for found in [on_rows(&by_distance, &rows), on_graph(&by_distance, &graph)] {
+            let expected = [("linkage", "average".to_owned()), ("distance", "0.5".to_owned())];
+            assert_eq!(found.unwrap().report.parameters, expected);
+        }
     }
 
     #[test]

@@ -1,17 +1,18 @@
-//! HDBSCAN: DBSCAN at all radii at once, and of all the clusters the ones that last.
+//! HDBSCAN: a hierarchy of DBSCAN clusters over all radii, from which the most stable clusters are selected.
 //!
 //! Campello, Moulavi and Sander (2013); McInnes and Healy (2017). The core distance of a row is that to its neighbour number
-//! `min_samples`; two rows reach each other at the largest of their core distances and their own distance |x - y|. The spanning
-//! tree of least reach, cut from long edges to short, is a tree of clusters; parts with fewer than `min_cluster_size` rows fall
-//! off. With lambda = 1 / reach, a cluster is worth the sum over its rows of how long, in lambda, they stay in it; those
-//! clusters are taken that are worth more than what is taken of the clusters within them.
+//! `min_samples`; the mutual reachability distance of two rows is the maximum of their core distances and |x - y|. Cutting the
+//! minimum spanning tree of this distance from long edges to short gives a tree of clusters; parts with fewer than
+//! `min_cluster_size` rows leave it. With lambda = 1 / distance, the stability of a cluster (its excess of mass) is the sum over
+//! its rows of the range of lambda for which they are in it. A cluster is selected if its stability is larger than that of the
+//! clusters selected within it.
 //!
 //! On rows the spanning tree is found exactly, by Boruvka's algorithm: in each round, every component finds its shortest edge
-//! to another. An exact kNN graph answers for most rows. What a list cannot answer has a bound, the similarity of the last in
-//! the list, so rows are compared by descending bound, in tiles, and only while their bound beats what their component has
-//! already. Everything is done on similarities, 1 - d^2 / 2, of which the reach is the smallest.
+//! to another. An exact kNN graph has this edge for most rows. For the others, the similarity of the last neighbour is an upper
+//! bound, so rows are compared in tiles by descending bound, and only while their bound exceeds the best edge of their
+//! component. Distances are represented by similarities, 1 - d^2 / 2, of which mutual reachability is the minimum.
 //!
-//! On a kNN graph only its edges are known; what they do not connect is connected last, at distance 2.
+//! On a kNN graph only its edges are used; components that they do not connect are connected last, at distance 2.
 
 use crate::check;
 use crate::clusters::{Clusters, Noise};
@@ -26,35 +27,35 @@ use rayon::prelude::*;
 
 /// Rows of one task, and columns of one product.
 const TILE: usize = 256;
-/// Neighbours of the graph that answers for most rows.
+/// Neighbours of the graph that has the shortest edge for most rows.
 const NEIGHBOURS: usize = 32;
-/// Distances below this, of copies of one row, count as this.
+/// The minimum distance, which also applies to copies of one row.
 const LEAST_DISTANCE: f64 = 1e-6;
 
 /// The most rows on which [`Hdbscan`] is exact. Above, it works on the graph.
 pub const HDBSCAN_UP_TO: usize = 100_000;
 
-/// Which clusters of the tree are taken.
+/// Which clusters of the tree are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// Those that are worth more than what is within them.
+    /// Those with a larger excess of mass than the clusters within them.
     #[default]
     ExcessOfMass,
-    /// Those with none within them: the finest.
+    /// The leaves of the tree: the finest clusters.
     Leaves,
 }
 
 kinfolk::word_values!(Selection: "worth or leaves", "worth" => Selection::ExcessOfMass, "leaves" => Selection::Leaves);
 
 kinfolk::parameters! {
-    /// HDBSCAN: finds the clusters that last longest when the radius of density grows.
+    /// HDBSCAN: finds the clusters that are stable over the widest range of radii.
     ///
-    /// Use it when clusters differ in density and noise should be separated; the size of the smallest cluster is the only
-    /// thing to choose.
+    /// Use it when clusters differ in density and noise should be separated. The minimum cluster size is its only important
+    /// parameter.
     ///
-    /// Up to [`HDBSCAN_UP_TO`] rows it is exact; above, and where only a graph is given, it knows the edges of the kNN graph.
+    /// Up to [`HDBSCAN_UP_TO`] rows it is exact; above, and if only a graph is given, it uses the edges of the kNN graph.
     ///
-    /// Cost: some N^2 D products, fewer the better the clusters are separated, O(N) memory; on the graph O(N K log(N K)) time,
+    /// Cost: about N^2 D products, fewer the better the clusters are separated, O(N) memory; on the graph O(N K log(N K)) time,
     /// O(N K) memory.
     ///
     /// ```
@@ -63,7 +64,7 @@ kinfolk::parameters! {
     /// let rows = vec![1.0, 0.1, 1.0, 0.0, 1.0, 0.2, -0.1, 1.0, 0.0, 1.0, 0.1, 1.0, -1.0, -1.0];
     /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
     /// let method = Hdbscan {
-    ///     min_cluster_size: 3, min_samples: Some(1), noise: Noise::Unlabelled, ..Hdbscan::default()
+    ///     min_cluster_size: 3, min_samples: Some(1), noise: Noise::Keep, ..Hdbscan::default()
     /// };
     /// let found = Clusterer::with(method.clone()).fit(&embeddings)?;
     /// assert_eq!(found.labels, [0, 0, 0, 1, 1, 1, -1]);
@@ -76,28 +77,25 @@ kinfolk::parameters! {
     /// ```
     #[derive(Debug, Clone, PartialEq)]
     pub struct Hdbscan {
-        /// The fewest rows of a cluster.
+        /// The minimum number of rows of a cluster.
         pub min_cluster_size: usize = 5, "at least 2", |size| *size >= 2;
-        /// The distance to this neighbour, the row itself not counted, is the core distance; auto takes min_cluster_size.
+        /// The core distance is the distance to this neighbour, the row itself not counted; auto takes min_cluster_size.
         pub min_samples: Option<usize> = None, "at least 1, fewer than the rows",
             |samples| samples.is_none_or(|samples| samples >= 1);
-        /// Which clusters of the tree are taken: those of largest excess of mass (worth), or the finest (leaves).
+        /// Which clusters of the tree are selected: those of largest excess of mass (worth), or the finest (leaves).
         pub selection: Selection = Selection::ExcessOfMass;
-        /// What becomes of noise: clusters of one row (singletons), label -1 (kept), or the cluster of the most similar
+        /// How noise is labelled: clusters of one row (singletons), label -1 (keep), or the cluster of the most similar
         /// row (assigned).
         pub noise: Noise = Noise::Singletons;
     }
 }
 
-static INFO: MethodInfo = MethodInfo::new(
-    "hdbscan",
-    "HDBSCAN",
-    "Runs DBSCAN at all radii and takes the clusters that last longest",
-)
-.when("when clusters of different density lie among noise")
-.cost("N^2 D up to 100,000 rows, then N K log N")
-.input(Input::RowsOrGraph)
-.color("#b8860b");
+static INFO: MethodInfo =
+    MethodInfo::new("hdbscan", "HDBSCAN", "Runs DBSCAN at all radii and selects the most stable clusters")
+        .when("when clusters have different densities and there is noise")
+        .cost("N^2 D up to 100,000 rows, then N K log N")
+        .input(Input::RowsOrGraph)
+        .color("#b8860b");
 
 impl Method for Hdbscan {
     fn info(&self) -> &'static MethodInfo {
@@ -135,7 +133,7 @@ impl Method for Hdbscan {
 }
 
 impl Hdbscan {
-    /// The number of the neighbour that makes the core distance.
+    /// The number of the neighbour that defines the core distance.
     fn min_samples_of(&self, n: usize) -> Result<usize> {
         if let Some(samples) = self.min_samples.filter(|&samples| samples >= n.max(2)) {
             let found = format!("{samples} for {n} rows");
@@ -144,7 +142,7 @@ impl Hdbscan {
         Ok(self.min_samples.unwrap_or(self.min_cluster_size).min(n.saturating_sub(1)).max(1))
     }
 
-    /// Compares all pairs of rows where it has to.
+    /// Exact, on the rows.
     fn partition_rows(
         &self,
         embeddings: &Embeddings,
@@ -165,7 +163,7 @@ impl Hdbscan {
         Ok(Clusters::with_noise(&names, self.noise, |noise| most_similar(rows, noise)))
     }
 
-    /// Looks only at the edges of a kNN graph.
+    /// On the edges of a kNN graph.
     fn partition_graph(
         &self,
         graph: &KnnGraph,
@@ -175,7 +173,7 @@ impl Hdbscan {
         let n = graph.len();
         if n > 1 && min_samples > graph.k() {
             let found = format!("{min_samples} with {} neighbours", graph.k());
-            return check::refuse("min_samples", "at most the neighbours of the graph", found);
+            return check::refuse("min_samples", "at most K, the number of neighbours in the graph", found);
         }
         progress.check()?;
         progress.begin("spanning tree", 1);
@@ -190,7 +188,7 @@ impl Hdbscan {
     }
 }
 
-/// Two rows and the similarity at which they reach each other.
+/// Two rows and their mutual reachability, as a similarity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Edge {
     a: u32,
@@ -203,7 +201,7 @@ fn cores(graph: &KnnGraph, min_samples: usize) -> Vec<f32> {
     (0..graph.len()).map(|i| graph.neighbours(i).1[min_samples - 1]).collect()
 }
 
-/// Kruskal's algorithm on the edges of the graph, and edges of similarity -1 between what is left apart.
+/// Kruskal's algorithm on the edges of the graph, with edges of similarity -1 between the remaining components.
 fn spanning_forest(graph: &KnnGraph, min_samples: usize) -> Vec<Edge> {
     let n = graph.len();
     if n < 2 {
@@ -231,16 +229,16 @@ fn spanning_forest(graph: &KnnGraph, min_samples: usize) -> Vec<Edge> {
     edges
 }
 
-/// The best edge known to leave a row's component.
+/// The best known edge from a row to another component.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Leaving {
-    /// No edge that leaves has a larger similarity.
+    /// No edge to another component has a larger similarity.
     bound: f32,
-    /// Where the edge of that similarity leads, if it is known and still leaves.
+    /// The target of the edge with that similarity, if it is known and still in another component.
     to: Option<u32>,
 }
 
-/// The spanning tree of greatest similarity of reach, by Boruvka's algorithm.
+/// The maximum spanning tree of mutual reachability as a similarity, by Boruvka's algorithm.
 fn spanning_tree(
     rows: Rows,
     graph: &KnnGraph,
@@ -260,7 +258,7 @@ fn spanning_tree(
             if leaving.to.is_some_and(|to| component[to as usize] == component[i]) {
                 leaving.to = None;
             }
-            // Once all rows were compared, the list has nothing better.
+            // After a comparison with all rows, the list cannot contain anything better.
             if leaving.to.is_none() {
                 look_up(graph, &cores, &component, i, leaving);
             }
@@ -278,7 +276,7 @@ fn spanning_tree(
     Ok(edges)
 }
 
-/// Finds the best edge that leaves from `i` in its list, if that can be told from the list.
+/// Finds the best edge from `i` to another component in its list, if the list is sufficient to decide it.
 fn look_up(graph: &KnnGraph, cores: &[f32], component: &[u32], i: usize, leaving: &mut Leaving) {
     let (ids, similarities) = graph.neighbours(i);
     let mut best: Option<(f32, u32)> = None;
@@ -291,7 +289,7 @@ fn look_up(graph: &KnnGraph, cores: &[f32], component: &[u32], i: usize, leaving
             best = Some((reach, j));
         }
     }
-    // What is not in the list is at most as similar as the last of it.
+    // Rows that are not in the list are at most as similar as its last entry.
     let beyond =
         if ids.len() + 1 >= component.len() { f32::NEG_INFINITY } else { similarities[ids.len() - 1] };
     match best {
@@ -302,7 +300,7 @@ fn look_up(graph: &KnnGraph, cores: &[f32], component: &[u32], i: usize, leaving
     }
 }
 
-/// The best edge that leaves each component. Where lists do not tell, all rows are compared.
+/// The best edge from each component to another. Where lists are not sufficient, all rows are compared.
 fn best_edges(
     rows: Rows,
     cores: &[f32],
@@ -337,7 +335,7 @@ fn best_edges(
         }
         compare(rows, cores, component, task)
     };
-    // Batches begin small: the first rows often settle the matter for their components.
+    // The first batches are small, because the first rows often decide for their components.
     let (mut start, mut size) = (0, TILE);
     while start < open.len() {
         let mut batch = Vec::with_capacity(size);
@@ -361,7 +359,7 @@ fn best_edges(
     Ok(best.into_iter().flatten().collect())
 }
 
-/// The best edge that leaves each of the rows `task`, by comparing with all rows.
+/// The best edge from each of the rows `task` to another component, by comparison with all rows.
 fn compare(rows: Rows, cores: &[f32], component: &[u32], task: &[u32]) -> Vec<Leaving> {
     let data: Vec<f32> = task.iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
     let left = Rows { data: &data, dim: rows.dim };
@@ -392,16 +390,16 @@ fn compare(rows: Rows, cores: &[f32], component: &[u32], task: &[u32]) -> Vec<Le
 /// A cluster of the condensed tree.
 struct Node {
     parent: usize,
-    /// 1 / distance at which it began.
+    /// 1 / distance at which it splits off.
     birth: f64,
-    worth: f64,
+    stability: f64,
     children: usize,
 }
 
 /// The clusters of rows by the edges of a spanning tree: any name, -1 for noise.
 fn select(n: usize, mut edges: Vec<Edge>, params: &Hdbscan) -> Vec<i64> {
     edges.sort_by(|x, y| y.similarity.total_cmp(&x.similarity).then((x.a, x.b).cmp(&(y.a, y.b))));
-    // Merges from rows up: what each joined, and how many rows it has.
+    // The merges, bottom up: the two parts of each and its number of rows.
     let mut forest = DisjointSets::new(n);
     let mut top: Vec<u32> = (0..n as u32).collect();
     let mut sizes = vec![1usize; n];
@@ -422,7 +420,7 @@ fn select(n: usize, mut edges: Vec<Edge>, params: &Hdbscan) -> Vec<i64> {
 
 /// The tree of clusters of at least `least` rows, from the root down, and the cluster that each row fell from.
 fn condense(n: usize, merges: &[(u32, u32, f64)], sizes: &[usize], least: usize) -> (Vec<Node>, Vec<usize>) {
-    let mut nodes = vec![Node { parent: 0, birth: 0.0, worth: 0.0, children: 0 }];
+    let mut nodes = vec![Node { parent: 0, birth: 0.0, stability: 0.0, children: 0 }];
     let mut fell_from = vec![0; n];
     let mut open: Vec<(u32, usize)> = Vec::new();
     if let Some(root) = merges.len().checked_sub(1) {
@@ -436,14 +434,14 @@ fn condense(n: usize, merges: &[(u32, u32, f64)], sizes: &[usize], least: usize)
         for side in [left, right] {
             let size = sizes[side as usize];
             if both {
-                nodes[cluster].worth += lasted * size as f64;
+                nodes[cluster].stability += lasted * size as f64;
                 nodes[cluster].children += 1;
                 open.push((side, nodes.len()));
-                nodes.push(Node { parent: cluster, birth: lambda, worth: 0.0, children: 0 });
+                nodes.push(Node { parent: cluster, birth: lambda, stability: 0.0, children: 0 });
             } else if size >= least {
                 open.push((side, cluster));
             } else {
-                nodes[cluster].worth += lasted * size as f64;
+                nodes[cluster].stability += lasted * size as f64;
                 falling.push(side);
                 while let Some(part) = falling.pop() {
                     match (part as usize).checked_sub(n) {
@@ -457,17 +455,17 @@ fn condense(n: usize, merges: &[(u32, u32, f64)], sizes: &[usize], least: usize)
     (nodes, fell_from)
 }
 
-/// For each cluster the taken one that it is or lies in. The root, everything, is never taken.
+/// For each cluster the selected one that it is or lies in. The root, which contains all rows, is never selected.
 fn take(nodes: &[Node], selection: Selection) -> Vec<Option<usize>> {
     let mut within = vec![0.0; nodes.len()];
     let mut good = vec![false; nodes.len()];
     for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         good[at] = match selection {
-            Selection::ExcessOfMass => within[at] <= node.worth,
+            Selection::ExcessOfMass => within[at] <= node.stability,
             Selection::Leaves => node.children == 0,
         };
-        let worth = if within[at] <= node.worth { node.worth } else { within[at] };
-        within[node.parent] += worth;
+        let stability = if within[at] <= node.stability { node.stability } else { within[at] };
+        within[node.parent] += stability;
     }
     let mut taken: Vec<Option<usize>> = vec![None; nodes.len()];
     for (at, node) in nodes.iter().enumerate().skip(1) {
@@ -536,18 +534,18 @@ mod tests {
             prop_assert!((sum(exact) - sum(on_graph)).abs() < 1e-4);
         }
 
-        /// By the definition: clusters of the tree when all reaches below a similarity are cut.
+        /// By the definition: components after all edges below a similarity are cut.
         #[test]
-        fn clusters_are_large_enough_and_hang_together(rows in embeddings(), size in 2usize..6, leaves: bool) {
+        fn clusters_are_large_enough_and_connected(rows in embeddings(), size in 2usize..6, leaves: bool) {
             let selection = if leaves { Selection::Leaves } else { Selection::ExcessOfMass };
             let params = Hdbscan {
-                min_cluster_size: size, min_samples: None, selection, noise: Noise::Unlabelled,
+                min_cluster_size: size, min_samples: None, selection, noise: Noise::Keep,
             };
             let found = on_rows(&params, &rows).unwrap();
             for label in 0..found.len() as i64 {
                 prop_assert!(found.labels.iter().filter(|&&l| l == label).count() >= size);
             }
-            // One cluster would be everything, which is no cluster.
+            // A single cluster would be the root, which is never selected.
             prop_assert!(found.len() != 1);
         }
     }
@@ -573,7 +571,7 @@ mod tests {
     fn one_row_two_rows_and_copies() {
         let labels = |data: Vec<f32>| {
             let rows = Embeddings::from_rows(data, 1, "test").unwrap();
-            let params = Hdbscan { noise: Noise::Unlabelled, min_cluster_size: 2, ..Default::default() };
+            let params = Hdbscan { noise: Noise::Keep, min_cluster_size: 2, ..Default::default() };
             on_rows(&params, &rows).unwrap().labels
         };
         assert_eq!(labels(vec![1.0]), [-1]);

@@ -1,7 +1,8 @@
-//! Infomap: the partition with which a random walk on the graph is told in the fewest bits.
+//! Infomap: the partition that gives a random walk on the graph the shortest description.
 //!
-//! Rosvall and Bergstrom (2008), by kinfolk's own map equation; edges are those of the kNN graph above a cosine threshold,
-//! weighted by their similarity, as papers after "Learning to Cluster Faces via Confidence and Connectivity Estimation" use it.
+//! Rosvall and Bergstrom (2008), with kinfolk's own implementation of the map equation. Edges are those of the kNN graph above
+//! a cosine threshold, weighted by similarity, as in papers that follow "Learning to Cluster Faces via Confidence and
+//! Connectivity Estimation".
 //!
 //! Cost: O(N K) memory and a few dozen passes over the edges.
 
@@ -98,7 +99,7 @@ mod tests {
         let two = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.5; 2], "test").unwrap();
         let found = |th| on_graph(&Infomap { th, ..Default::default() }, &two).unwrap().labels;
         assert_eq!((found(0.4), found(0.5)), (vec![0, 0], vec![0, 1]));
-        // Opposite rows have no weight that a walk could use.
+        // Edges between opposite rows have no positive weight for a walk.
         let apart = KnnGraph::from_parts(2, 1, vec![1, 0], vec![-0.5; 2], "test").unwrap();
         let params = Infomap { th: -1.0, ..Default::default() };
         assert_eq!(on_graph(&params, &apart).unwrap().labels, [0, 1]);

@@ -1,13 +1,13 @@
-//! Mean shift: centres climb to where rows are densest.
+//! Mean shift: centres move to local maxima of the density.
 //!
 //! Comaniciu and Meer (2002), with a flat kernel, as in scikit-learn: a centre moves to the mean of the rows within
 //! `bandwidth` of it until it moves by less than a thousandth of that. Of centres that end within `bandwidth` of each other,
-//! the one with the most rows stays; a row belongs to the nearest centre. Distances are |x - y|.
+//! the one with the most rows remains; a row belongs to the nearest centre. Distances are |x - y|.
 //!
-//! Centres begin at all rows, or at the occupied cells of a grid as wide as the bandwidth. Without a bandwidth, it is the mean
-//! distance of rows to their neighbour number N `quantile`.
+//! Centres start at all rows, or at the occupied cells of a grid as wide as the bandwidth. The default bandwidth is the mean
+//! distance of the rows to their neighbour number N `quantile`.
 //!
-//! Cost: 2 S N D products in each of some dozen rounds for S centres that still move; memory O(S D + N).
+//! Cost: 2 S N D products in each of about a dozen rounds for S centres that still move; memory O(S D + N).
 
 use crate::check;
 use crate::clusters::{Clusters, Noise};
@@ -24,7 +24,7 @@ const TASK: usize = 64;
 /// Rows of one product.
 const TILE: usize = 1024;
 
-/// Where centres begin.
+/// Where centres start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Seeds {
     /// At every row.
@@ -37,11 +37,12 @@ pub enum Seeds {
 kinfolk::word_values!(Seeds: "rows or bins", "rows" => Seeds::Rows, "bins" => Seeds::Bins);
 
 kinfolk::parameters! {
-    /// Mean shift: lets centres climb to the densest places.
+    /// Mean shift: moves centres to local maxima of the density.
     ///
-    /// Use it on small sets whose clusters are round and of one size: the bandwidth. It finds their number itself.
+    /// Use it on small sets whose clusters are round and have about the same radius, the bandwidth. It finds the number of
+    /// clusters itself.
     ///
-    /// Cost: about N^2 D products in each of some dozen rounds; for tens of thousands of rows at most. Memory O(N D).
+    /// Cost: about N^2 D products in each of about a dozen rounds; practical up to tens of thousands of rows. Memory O(N D).
     ///
     /// ```
     /// use kinfolk::{Clusterer, Embeddings};
@@ -59,14 +60,14 @@ kinfolk::parameters! {
             |bandwidth| bandwidth.is_none_or(|bandwidth| bandwidth > 0.0 && bandwidth.is_finite());
         /// The share of rows within the radius, when it is estimated.
         pub quantile: f64 = 0.3, "a share above 0, at most 1", |quantile| *quantile > 0.0 && *quantile <= 1.0;
-        /// Where centres begin: at every row, or at the occupied cells of a grid (bins).
+        /// Where centres start: at every row, or at the occupied cells of a grid (bins).
         pub seeds: Seeds = Seeds::Rows;
-        /// The fewest rows of a cell where a centre begins.
+        /// The minimum number of rows in a cell where a centre starts.
         pub min_bin: usize = 1, "at least 1", |min_bin| *min_bin >= 1;
         /// Maximum number of rounds.
         pub iterations: usize = 300, "at least 1", |iterations| *iterations >= 1;
-        /// What becomes of rows farther than the bandwidth from all centres: the nearest centre (assigned), clusters of one
-        /// row (singletons), or label -1 (kept).
+        /// How rows farther than the bandwidth from all centres are labelled: the nearest centre (assigned), clusters of one
+        /// row (singletons), or label -1 (keep).
         pub noise: Noise = Noise::Assigned;
     }
 }
@@ -74,7 +75,7 @@ kinfolk::parameters! {
 static INFO: MethodInfo = MethodInfo::new(
     "meanshift",
     "Mean shift",
-    "Moves centres to the densest places; rows join the nearest centre",
+    "Moves centres to local maxima of the density; rows join the nearest centre",
 )
 .when("on small sets with few, broad clusters of similar radius in few dimensions")
 .cost("N^2 D, dozens of times")
@@ -119,12 +120,12 @@ impl Meanshift {
         };
         if seeds.is_empty() {
             let found = format!("{} for cells {bandwidth} wide", self.min_bin);
-            return check::refuse("min_bin", "at most the rows of the fullest cell", found);
+            return check::refuse("min_bin", "at most the number of rows in the fullest cell", found);
         }
         let peaks = climb(rows, seeds, bandwidth, self.iterations, progress)?;
         let centres = thin_out(peaks, rows.dim, bandwidth);
         if centres.is_empty() {
-            let expected = "a radius within which there are rows around at least one centre";
+            let expected = "a radius with rows within it for at least one centre";
             return check::refuse("bandwidth", expected, bandwidth);
         }
         progress.begin("labels", 1);
@@ -169,11 +170,11 @@ fn estimate(rows: Rows, quantile: f64, progress: &dyn Progress) -> Result<f32> {
         })
         .collect();
     progress.check()?;
-    // A radius of nothing, when most rows are copies, would hold not even them after rounding.
+    // If most rows are copies the radius would be 0, and rounding would exclude even the copies.
     Ok((distances.iter().sum::<f64>() / n as f64).max(1e-3) as f32)
 }
 
-/// The cells of a grid with enough rows; the rows themselves where no two share a cell.
+/// The cells of a grid with enough rows; the rows themselves if no two share a cell.
 fn bins(rows: Rows, width: f32, least: usize) -> Vec<f32> {
     let mut cells: HashMap<Vec<i32>, usize> = HashMap::new();
     let mut order: Vec<(Vec<i32>, usize)> = Vec::new();
@@ -185,20 +186,20 @@ fn bins(rows: Rows, width: f32, least: usize) -> Vec<f32> {
         });
         order[at].1 += 1;
     }
-    let kept: Vec<&Vec<i32>> = order.iter().filter(|cell| cell.1 >= least).map(|cell| &cell.0).collect();
-    if kept.len() == rows.len() {
+    let cells: Vec<&Vec<i32>> = order.iter().filter(|cell| cell.1 >= least).map(|cell| &cell.0).collect();
+    if cells.len() == rows.len() {
         return rows.data.to_vec();
     }
-    kept.into_iter().flatten().map(|&v| v as f32 * width).collect()
+    cells.into_iter().flatten().map(|&v| v as f32 * width).collect()
 }
 
-/// Where a centre came to rest, and the rows within the bandwidth of it.
+/// The final position of a centre, and the rows within the bandwidth of it.
 struct Peak {
     centre: Vec<f32>,
     rows: usize,
 }
 
-/// Moves all centres until they rest; those without any row are lost.
+/// Moves all centres until they converge; centres without rows are dropped.
 fn climb(
     rows: Rows,
     seeds: Vec<f32>,
@@ -244,7 +245,7 @@ fn climb(
     Ok(peaks)
 }
 
-/// What a task needs again and again.
+/// Buffers that a task reuses.
 #[derive(Default)]
 struct Buffer {
     tile: Vec<f32>,
@@ -254,7 +255,7 @@ struct Buffer {
 fn means(rows: Rows, centres: &[f32], bandwidth: f32, buffer: &mut Buffer) -> (Vec<f32>, Vec<usize>) {
     let dim = rows.dim;
     let count = centres.len() / dim;
-    // |x - c| <= h is x . c >= (1 + |c|^2 - h^2) / 2 for a unit row x; some rounding is forgiven.
+    // |x - c| <= h is x . c >= (1 + |c|^2 - h^2) / 2 for a unit row x, with a tolerance for rounding.
     let least: Vec<f32> = centres
         .chunks_exact(dim)
         .map(|centre| (1.0 + square(centre) - bandwidth * bandwidth) / 2.0 - 1e-6)
@@ -279,8 +280,7 @@ fn means(rows: Rows, centres: &[f32], bandwidth: f32, buffer: &mut Buffer) -> (V
     (sums, within)
 }
 
-/// Of centres within the bandwidth of each other only the one with the most rows; of equals the one that is larger, column by
-/// column.
+/// Of centres within the bandwidth of each other, only the one with the most rows; ties go to the lexicographically larger one.
 fn thin_out(mut peaks: Vec<Peak>, dim: usize, bandwidth: f32) -> Vec<f32> {
     let by_columns = |a: &Peak, b: &Peak| {
         let differing = a.centre.iter().zip(&b.centre).map(|(a, b)| b.total_cmp(a));
@@ -289,7 +289,7 @@ fn thin_out(mut peaks: Vec<Peak>, dim: usize, bandwidth: f32) -> Vec<f32> {
     peaks.par_sort_by(|a, b| b.rows.cmp(&a.rows).then_with(|| by_columns(a, b)));
     let squares: Vec<f32> = peaks.par_iter().map(|peak| square(&peak.centre)).collect();
     let mut left: Vec<u32> = (0..peaks.len() as u32).collect();
-    let mut kept = Vec::new();
+    let mut distinct = Vec::new();
     while let Some(&first) = left.first() {
         let centre = &peaks[first as usize].centre;
         let near = |&i: &u32| {
@@ -297,10 +297,10 @@ fn thin_out(mut peaks: Vec<Peak>, dim: usize, bandwidth: f32) -> Vec<f32> {
             squares[i as usize] + squares[first as usize] - 2.0 * products <= bandwidth * bandwidth
         };
         left = left[1..].par_iter().with_min_len(256).copied().filter(|i| !near(i)).collect();
-        kept.extend_from_slice(centre);
+        distinct.extend_from_slice(centre);
     }
-    debug_assert_eq!(kept.len() % dim, 0);
-    kept
+    debug_assert_eq!(distinct.len() % dim, 0);
+    distinct
 }
 
 #[cfg(test)]
@@ -320,7 +320,7 @@ mod tests {
             let all = Rows::from(&rows);
             let (found, within) = means(all, all.data, bandwidth, &mut Buffer::default());
             for i in 0..all.len() {
-                // A row on the rim is in or out by rounding.
+                // Rounding decides about rows exactly at the bandwidth.
                 prop_assume!((0..all.len()).all(|j| (distance(all.row(i), all.row(j)) - bandwidth).abs() > 1e-4));
                 let near: Vec<usize> = (0..all.len()).filter(|&j| distance(all.row(i), all.row(j)) <= bandwidth).collect();
                 prop_assert_eq!(within[i], near.len());
@@ -385,7 +385,7 @@ mod tests {
         // A cell needs two rows, so the third row is far from all centres.
         let rows = vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0];
         let rows = Embeddings::from_rows(rows, 2, "test").unwrap();
-        let params = Meanshift { seeds: Seeds::Bins, min_bin: 2, noise: Noise::Unlabelled, ..params };
+        let params = Meanshift { seeds: Seeds::Bins, min_bin: 2, noise: Noise::Keep, ..params };
         let found = on_rows(&params, &rows).unwrap();
         assert_eq!((found.labels, found.report.noise_rows), (vec![0, 0, -1], Some(1)));
         let found = params.partition(Rows::from(&rows), 0.5, &()).unwrap();

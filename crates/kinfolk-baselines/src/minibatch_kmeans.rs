@@ -1,9 +1,9 @@
-//! Mini-batch k-means: centroids follow small random batches instead of the whole set.
+//! Mini-batch k-means: centroids are updated from small random batches instead of the whole set.
 //!
-//! Sculley, "Web-scale k-means clustering" (2010), in the form that scikit-learn gave it: a centroid becomes the mean of all
-//! rows that were ever assigned to it; every 10 C rows, centroids with less than a share `reassignment` of the rows of
-//! the largest are put on random rows of the batch; it ends when the smoothed mean squared distance of the batches has not
-//! improved for `patience` batches.
+//! Sculley, "Web-scale k-means clustering" (2010), as in scikit-learn: a centroid is the mean of all rows that were ever
+//! assigned to it. Every 10 C rows, centroids with less than a share `reassignment` of the rows of the largest are moved to
+//! random rows of the batch. It ends when the smoothed mean squared distance of the batches has not improved for `patience`
+//! batches.
 //!
 //! Cost: B C D products for each batch of B rows, and N C D for the labels at the end; O(N + C D) memory.
 
@@ -17,11 +17,11 @@ use kinfolk::{
 };
 
 kinfolk::parameters! {
-    /// Mini-batch k-means: divides rows into `clusters` groups around means that are learned from small batches.
+    /// Mini-batch k-means: partitions rows into `clusters` clusters around means that are learned from small batches.
     ///
-    /// Use it in place of [`Kmeans`](crate::Kmeans) when there are many rows: a few points worse, many times faster.
+    /// Use it instead of [`Kmeans`](crate::Kmeans) when there are many rows: a few points worse, many times faster.
     ///
-    /// Cost: some hundred batches of `batch` C D products, and N C D for the labels; memory O(N + C D).
+    /// Cost: about a hundred batches of `batch` C D products, and N C D for the labels; memory O(N + C D).
     ///
     /// ```
     /// use kinfolk::{Clusterer, Embeddings};
@@ -34,19 +34,19 @@ kinfolk::parameters! {
     /// ```
     #[derive(Debug, Clone, PartialEq)]
     pub struct MinibatchKmeans {
-        /// How many clusters to make; must be set.
+        /// The number of clusters; required.
         pub clusters: Option<usize> = None, "at least 1, at most the number of rows",
             |clusters| clusters.is_none_or(|clusters| clusters >= 1);
         /// Rows of a batch.
         pub batch: usize = 1024, "at least 1", |batch| *batch >= 1;
-        /// Maximum number of batches, in passes over as many rows as there are.
+        /// Maximum number of batches, in passes over the set.
         pub passes: usize = 100, "at least 1", |passes| *passes >= 1;
         /// Stops after this many batches without improvement.
         pub patience: usize = 10, "at least 1", |patience| *patience >= 1;
         /// Centroids with less than this share of the rows of the largest are moved to random rows.
         pub reassignment: f64 = 0.01, "a finite number of 0 or more",
             |reassignment| *reassignment >= 0.0 && reassignment.is_finite();
-        /// Seedings to try, each on a sample; training continues from the best.
+        /// Number of initialisations to try, each on a sample; the best one is used.
         pub seedings: usize = 3, "at least 1", |seedings| *seedings >= 1;
     }
 }
@@ -136,7 +136,7 @@ impl MinibatchKmeans {
     }
 }
 
-/// The best of several seedings, judged on rows of their own.
+/// The best of several initialisations, evaluated on a sample of rows that none of them used.
 fn seeds(
     rows: Rows,
     batch: usize,
@@ -166,7 +166,7 @@ fn seeds(
     Ok(best.map_or_else(|| Centroids::new(Vec::new(), rows.dim), |best| best.1))
 }
 
-/// Moves each centroid towards its rows of the batch: the mean of all it ever had.
+/// Moves each centroid towards its rows of the batch: it is the mean of all rows that were ever assigned to it.
 fn follow(centroids: &mut [f32], sample: Rows, groups: &Groups, counts: &mut [f64]) {
     for (c, (centroid, count)) in centroids.chunks_exact_mut(sample.dim).zip(counts).enumerate() {
         let members = groups.of(c);
@@ -192,7 +192,7 @@ fn put_elsewhere(centroids: &mut [f32], sample: Rows, counts: &mut [f64], share:
     for (&c, &row) in few.iter().zip(&drawn) {
         centroids[c * sample.dim..][..sample.dim].copy_from_slice(sample.row(row as usize));
     }
-    // Not so few rows that they would be moved again at once.
+    // With fewer rows they would be moved again at once.
     let moved = |c: usize| few.contains(&c);
     let least = (0..counts.len()).filter(|&c| !moved(c)).map(|c| counts[c]).fold(f64::INFINITY, f64::min);
     if least.is_finite() {
@@ -200,7 +200,7 @@ fn put_elsewhere(centroids: &mut [f32], sample: Rows, counts: &mut [f64], share:
     }
 }
 
-/// Watches a smoothed mean squared distance.
+/// Decides when to stop, by a smoothed mean squared distance.
 struct Stop {
     patience: usize,
     alpha: f64,
@@ -215,10 +215,10 @@ impl Stop {
         Stop { patience, alpha, batches: 0, smoothed: None, least: f64::INFINITY, without_improvement: 0 }
     }
 
-    /// True when enough batches brought no improvement.
+    /// True after enough batches without improvement.
     fn after(&mut self, mean: f64) -> bool {
         self.batches += 1;
-        // The first only says how good the seeding was.
+        // The first batch measures only the initialisation.
         if self.batches == 1 {
             return false;
         }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// A centroid is the mean of what it was given, however that came in batches.
+        /// A centroid is the mean of the rows assigned to it, in whatever batches they came.
         #[test]
         fn centroids_are_running_means(rows in embeddings(), batches in 1usize..4) {
             let rows = Rows::from(&rows);

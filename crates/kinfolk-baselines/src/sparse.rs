@@ -1,4 +1,4 @@
-//! A kNN graph in both directions: each vertex with all that list it or that it lists.
+//! A symmetric kNN graph: each vertex with its neighbours and the vertices that have it as a neighbour.
 
 use kinfolk::KnnGraph;
 use rayon::prelude::*;
@@ -12,7 +12,7 @@ pub(crate) struct Symmetric {
 }
 
 impl Symmetric {
-    /// The edges of which `keep` approves, from either end; of two similarities the larger.
+    /// The edges for which `keep` is true, in both directions; of two similarities the larger.
     pub(crate) fn of(graph: &KnnGraph, keep: impl Fn(f32) -> bool) -> Self {
         let n = graph.len();
         let edges = |i: usize| {
@@ -38,7 +38,7 @@ impl Symmetric {
                 }
             }
         }
-        // Each row sorted and without repeats, then all moved together.
+        // Each row is sorted and deduplicated, then the rows are packed.
         let mut rows = Vec::with_capacity(n);
         let mut rest = both.as_mut_slice();
         for i in 0..n {
@@ -46,23 +46,23 @@ impl Symmetric {
             rows.push(row);
             rest = others;
         }
-        let kept: Vec<usize> = rows
+        let lengths: Vec<usize> = rows
             .into_par_iter()
             .map(|row| {
                 row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-                let mut kept = 0;
+                let mut len = 0;
                 for at in 0..row.len() {
-                    if kept == 0 || row[kept - 1].0 != row[at].0 {
-                        row[kept] = row[at];
-                        kept += 1;
+                    if len == 0 || row[len - 1].0 != row[at].0 {
+                        row[len] = row[at];
+                        len += 1;
                     }
                 }
-                kept
+                len
             })
             .collect();
         let (mut ids, mut similarities) = (Vec::new(), Vec::new());
-        for (i, kept) in kept.into_iter().enumerate() {
-            let row = &both[starts[i]..][..kept];
+        for (i, len) in lengths.into_iter().enumerate() {
+            let row = &both[starts[i]..][..len];
             starts[i] = ids.len();
             ids.extend(row.iter().map(|edge| edge.0));
             similarities.extend(row.iter().map(|edge| edge.1));

@@ -1,4 +1,4 @@
-//! What the tests of several methods share.
+//! Helpers for the tests of several methods.
 
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{
@@ -34,7 +34,7 @@ pub(crate) fn graphs() -> impl Strategy<Value = KnnGraph> {
     (embeddings(), 1usize..12).prop_map(|(embeddings, k)| knn(&embeddings, k))
 }
 
-/// A made-up set of some thousand rows, enough for the work to be split, and its identities.
+/// A synthetic set of a few thousand rows, enough for the work to be split into tasks, and its identities.
 pub(crate) fn synthetic(identities: usize) -> (Embeddings, Vec<i64>) {
     let params = SynthParams { identities, dim: 32, seed: 4, ..SynthParams::default() };
     Synth::new(params).unwrap().whole().to_embeddings().unwrap()
@@ -55,7 +55,7 @@ pub(crate) fn on_graph(method: &dyn Method, graph: &KnnGraph) -> Result<Clusteri
     seeded(method, &Problem::of_graph(graph), 0)
 }
 
-/// What a refused run says.
+/// The error message of a run that fails.
 pub(crate) fn refusal(result: Result<Clustering>) -> String {
     result.map(|found| found.labels).unwrap_err().to_string()
 }
@@ -65,7 +65,7 @@ pub(crate) fn on_one_and_three_threads<T: Send>(work: impl Fn() -> T + Sync) -> 
     [1, 3].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(&work))
 }
 
-/// True when two labelings group rows alike, whatever they call the groups.
+/// True if two labelings are the same partition, however clusters are numbered.
 pub(crate) fn same_groups(a: &[i64], b: &[i64]) -> bool {
     kinfolk::number_by_size(a) == kinfolk::number_by_size(b)
 }

@@ -1,4 +1,4 @@
-//! The same small sets through programs from PyPI (`data/make_peers.py`) and through kinfolk.
+//! Compares kinfolk with packages from PyPI (`data/make_peers.py`) on the same small sets.
 
 use kinfolk::{Clustering, Context, Embeddings, KnnParams, Problem, Search, knn_graph, number_by_size};
 use kinfolk_baselines::METHODS;
@@ -12,7 +12,7 @@ fn run(name: &str, given: &[(&str, &str)], rows: &Embeddings, k: usize) -> Clust
     let mut method = METHODS.iter().map(|make| make()).find(|method| method.info().name == name).expect(name);
     let more = match name {
         "kmeans" => Some(("restarts", "8")),
-        "dbscan" | "dbscan-knn" | "hdbscan" => Some(("noise", "kept")),
+        "dbscan" | "dbscan-knn" | "hdbscan" => Some(("noise", "keep")),
         _ => None,
     };
     for (parameter, value) in given.iter().copied().chain(more) {
@@ -53,7 +53,7 @@ fn clusters_are_those_of_the_peers() {
             let found = run(method, &given, &rows, k);
             let (found, expected) = (numbered(&found.labels), numbered(&expected));
             if method == "hdbscan" {
-                // Many edges of its spanning tree are as long as others, and which of them are taken is anybody's choice.
+                // Many edges of the spanning tree have equal lengths, so implementations may choose different ones.
                 let scores = kinfolk::metrics::evaluate(&alone(&expected), &alone(&found)).unwrap();
                 assert!(scores.bcubed.f > 0.95, "{case}: {scores:?}");
             } else {

@@ -1,4 +1,4 @@
-//! Every method ends soon, with `Error::Cancelled`, once its watcher wants it to.
+//! Every method ends soon, with `Error::Cancelled`, once it is cancelled.
 
 #[path = "../../kinfolk/tests/fuse/mod.rs"]
 mod fuse;

@@ -9,7 +9,7 @@ fn forty() -> Embeddings {
     Embeddings::from_rows(rows, 8, "test").unwrap()
 }
 
-/// Every method, told to make this many clusters where it must be told.
+/// All methods, with this number of clusters for those that need one.
 fn methods(clusters: &str) -> Vec<Box<dyn Method>> {
     let ready = |make: &fn() -> Box<dyn Method>| {
         let mut method = make();
@@ -78,7 +78,7 @@ fn unknown_parameters_are_refused_by_listing_the_known_ones() {
 }
 
 #[test]
-fn a_graph_alone_will_do_where_rows_are_not_needed() {
+fn methods_that_do_not_need_rows_run_on_a_graph_alone() {
     let (rows, context) = (forty(), Context::default());
     let (graph, _) = knn_graph(&rows, &KnnParams { k: 10, ..Default::default() }, &()).unwrap();
     for method in methods("4") {
@@ -99,7 +99,7 @@ fn a_missing_number_of_clusters_is_named() {
             Ok(_) => assert!(!needed),
             Err(error) => {
                 assert!(needed);
-                assert_eq!(error.to_string(), "clusters: expected how many clusters to make, found none");
+                assert_eq!(error.to_string(), "clusters: expected the number of clusters, found none");
             }
         }
     }

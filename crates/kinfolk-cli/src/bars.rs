@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use kinfolk::Progress;
 use std::sync::Mutex;
 
-/// One bar for each stage, gone when the next begins.
+/// One bar for each stage, removed when the next begins.
 #[derive(Default)]
 pub struct Bars(Mutex<Option<ProgressBar>>);
 

@@ -1,19 +1,19 @@
-//! Why the command failed, and with which exit code.
+//! Errors of the command and their exit codes.
 
 use kinfolk::Error;
 use std::fmt;
 use std::path::Path;
 
-/// What ends a run.
+/// An error of the command.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command was given wrongly.
+    /// A usage error.
     Usage(String),
     /// The library refused an input or a parameter.
     Refused(Error),
 }
 
-/// The files that the library's names for inputs stand for.
+/// The files behind the library's names of inputs.
 #[derive(Default)]
 pub struct Places<'a> {
     /// `embeddings`.
@@ -27,7 +27,7 @@ pub struct Places<'a> {
 }
 
 impl Failure {
-    /// 2 for bad usage, 1 for bad input.
+    /// 2 for usage errors, 1 for input errors.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Refused(Error::Parameter { .. }) => 2,

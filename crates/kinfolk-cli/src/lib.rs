@@ -1,5 +1,5 @@
-//! The `kinfolk` command, as a library so that the Python package can be the same command. stdout carries results, stderr
-//! progress and warnings; the exit code is 2 for bad usage and 1 for bad input.
+//! The `kinfolk` command, as a library so that the Python package can contain it. Results go to stdout, progress and warnings
+//! to stderr. The exit code is 2 for usage errors and 1 for input errors.
 
 #[doc(hidden)]
 pub mod bars;
@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::ffi::OsString;
 
-/// Groups embeddings of the same identity.
+/// Clusters embeddings of the same identity.
 #[derive(Parser)]
 #[command(name = "kinfolk", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "Try it:  kinfolk demo\n         kinfolk cluster faces.npy")]
@@ -48,9 +48,9 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        // Help, the version, or what is wrong with the usage.
+        // Help, the version, or a usage error.
         Err(message) => {
-            // There is nobody to tell if even that cannot be printed.
+            // If printing fails, there is no other place to report it.
             let _ = message.print();
             return message.exit_code() as u8;
         }
@@ -64,7 +64,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Uses this many threads, if a number is given, for all that follows.
+/// Sets the number of threads of the process, if one is given.
 #[doc(hidden)]
 pub fn use_threads(threads: Option<usize>) -> Result<(), Failure> {
     let Some(threads) = threads else { return Ok(()) };
@@ -75,7 +75,7 @@ pub fn use_threads(threads: Option<usize>) -> Result<(), Failure> {
     pool.map_err(|e| Failure::Usage(format!("--threads {threads}: {e}")))
 }
 
-/// Runs one word of the command; the exit code.
+/// Runs a subcommand and returns its exit code.
 fn execute(arguments: Arguments) -> Result<u8, Failure> {
     use_threads(arguments.threads)?;
     match arguments.command {

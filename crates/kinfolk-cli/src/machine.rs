@@ -1,9 +1,9 @@
-//! What a run cost: processor time and memory, as the system counts them.
+//! Processor time and memory of the process, as reported by the system.
 
 use kinfolk::results::Cost;
 use std::time::Duration;
 
-/// What this process has cost so far.
+/// The cost of this process so far.
 pub fn cost() -> Cost {
     Cost { cpu_seconds: Some(cpu_time().as_secs_f64()), peak_memory_bytes: Some(peak_memory()) }
 }
@@ -13,16 +13,16 @@ pub fn cpu_time() -> Duration {
     system::cpu_time()
 }
 
-/// The most memory this process has held, in bytes.
+/// The peak memory of this process, in bytes.
 pub fn peak_memory() -> u64 {
     // On Linux `getrusage` counts what the process was before it became this program, too.
     let held = std::fs::read_to_string("/proc/self/status").ok().and_then(|s| high_water(&s));
     held.map_or_else(system::peak_memory, |kilobytes| kilobytes * 1024)
 }
 
-/// Gives large blocks back to the system as soon as they are free. Training makes tensors of ever different sizes, and
-/// between those the GNU allocator leaves gaps that it cannot use: gigabytes, after some epochs of GCN-E. Blocks of up to
-/// 4 MB, such as the weights of a layer, are kept: asking for them anew in every step costs as much as the step.
+/// Makes the GNU allocator return large blocks to the system when they are freed. Training allocates tensors of many different
+/// sizes, which would otherwise fragment gigabytes after some epochs of GCN-E. Blocks of up to 4 MB, such as the weights of a
+/// layer, are reused: allocating them again in every step costs as much as the step.
 pub fn return_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `mallopt` only sets parameters of the allocator, and does nothing if it does not know them.
@@ -83,13 +83,13 @@ mod system {
     pub fn peak_memory() -> u64 {
         let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
         let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..Default::default() };
-        // SAFETY: fills the struct it is given, whose size it is told; it is valid even if the call failed.
+        // SAFETY: fills the given struct, whose size is passed; it is valid even if the call failed.
         unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size) };
         counters.PeakWorkingSetSize as u64
     }
 }
 
-/// What the system calls the processor; its architecture where it says nothing.
+/// The name of the processor, or its architecture if the system does not provide one.
 pub fn processor() -> String {
     let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

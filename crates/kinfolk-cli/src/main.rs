@@ -1,4 +1,4 @@
-//! The command: see the library of this package.
+//! The command `kinfolk`; its documentation is in the library of this package.
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Runs the command; its exit code, and what it printed on either stream.
+/// Runs the command; returns its exit code and its output on both streams.
 fn kinfolk(directory: &Path, arguments: &[&str]) -> (i32, String) {
     let output =
         Command::new(env!("CARGO_BIN_EXE_kinfolk")).args(arguments).current_dir(directory).output().unwrap();
@@ -31,8 +31,8 @@ fn clustered(method: &str) -> (TempDir, Vec<i64>) {
     (directory, labels)
 }
 
-/// The numbers of the rows of a tie as `explain` lists them.
-fn ties(text: &str) -> Vec<[usize; 2]> {
+/// The row numbers of the edges that `explain` lists.
+fn edges(text: &str) -> Vec<[usize; 2]> {
     let listed = text.lines().filter_map(|line| line.strip_prefix("  "));
     listed
         .map(|line| {
@@ -52,11 +52,11 @@ fn two_rows_of_a_cluster_have_a_chain_between_them() {
         let text = explain(directory.path(), &[&a.to_string(), &b.to_string()]);
         assert!(text.contains("They are together by"), "{method}: {text}");
         assert!(text.contains("Their similarity is"), "{method}: {text}");
-        let ties = ties(&text);
-        // Both ends appear, every tie stays in the cluster, and each row between is in two ties.
-        let count = |row: usize| ties.iter().flatten().filter(|&&end| end == row).count();
+        let edges = edges(&text);
+        // Both ends appear, every edge is within the cluster, and each row between is in two edges.
+        let count = |row: usize| edges.iter().flatten().filter(|&&end| end == row).count();
         assert_eq!((count(a), count(b)), (1, 1), "{method}: {text}");
-        for &row in ties.iter().flatten() {
+        for &row in edges.iter().flatten() {
             assert_eq!(labels[row], 0);
             assert!(row == a || row == b || count(row) == 2, "{method}: {text}");
         }
@@ -98,7 +98,7 @@ fn the_most_doubtful_decisions_are_listed_first() {
 }
 
 #[test]
-fn what_is_no_result_is_refused() {
+fn a_directory_without_a_result_is_refused() {
     let (directory, labels) = clustered("density");
     let here = directory.path();
     let (code, text) = kinfolk(here, &["explain", "out", &labels.len().to_string()]);

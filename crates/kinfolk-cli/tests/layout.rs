@@ -1,4 +1,4 @@
-//! The published directory layout, as it is: `features/x.bin`, `labels/x.meta`, `knns/x/faiss_k_80.npz`.
+//! The published directory layout: `features/x.bin`, `labels/x.meta`, `knns/x/faiss_k_80.npz`.
 
 use std::fs;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn dim_wins_over_labels() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_files_are_named() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();
     lay_out(at);

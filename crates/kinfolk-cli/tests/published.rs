@@ -109,7 +109,7 @@ fn methods_and_models_go_together() {
     fs::write(at.join("x.bin"), [0, 0, 128, 63].repeat(4)).unwrap();
     let cluster = ["cluster", "x.bin", "--dim", "2"];
     let with = |more: &[&'static str]| [&cluster[..], more].concat();
-    let message = "--method gcn-v: expected --model with its networks, found none";
+    let message = "--method gcn-v: expected a --model, found none";
     refused(&with(&["--method", "gcn-v"]), 2, message);
     refused(&with(&["--rho", "0.5"]), 2, "--rho: expected a method that uses it, found --method kin");
     refused(&with(&["--model", "none.safetensors"]), 1, "none.safetensors: no such file");

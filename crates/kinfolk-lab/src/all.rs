@@ -10,13 +10,12 @@ use kinfolk_cli::make_directory;
 use std::path::PathBuf;
 
 #[derive(Args)]
-#[command(after_help = "Example:  kinfolk bench all --quick
-          about seven minutes on two cores; without --quick it takes most of a day")]
+#[command(after_help = "Example:  kinfolk bench all --quick")]
 pub struct Arguments {
     /// Small sets, and little time for each method
     #[arg(long)]
     quick: bool,
-    /// Directory to write to: a directory for each table in it
+    /// Directory to write to; each table gets a directory in it
     #[arg(short, value_name = "DIR", default_value = "bench-all")]
     output: PathBuf,
 }

@@ -12,7 +12,7 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// Reads features and as many labels.
+    /// Reads features and one label per row.
     pub fn read(features: &Path, labels: &Path) -> Result<Self, Failure> {
         let (rows, found) = (read_embeddings(features, &Default::default())?, read_labels(labels)?);
         check_label_count(&found, rows.len(), labels, features)?;
@@ -26,7 +26,7 @@ impl From<(Embeddings, Vec<i64>)> for Labelled {
     }
 }
 
-/// How many different labels there are.
+/// The number of different labels.
 pub fn identities(labels: &[i64]) -> usize {
     let mut labels = labels.to_vec();
     labels.sort_unstable();
@@ -34,7 +34,7 @@ pub fn identities(labels: &[i64]) -> usize {
     labels.len()
 }
 
-/// Reads features and labels of a training and a test part, of as many columns.
+/// Reads features and labels of a training and a test part with the same number of columns.
 pub fn read_both(train: &[PathBuf], test: &[PathBuf]) -> Result<[Labelled; 2], Failure> {
     let parts = [Labelled::read(&train[0], &train[1])?, Labelled::read(&test[0], &test[1])?];
     let [expected, found] = [&parts[0], &parts[1]].map(|part| part.features.dim());

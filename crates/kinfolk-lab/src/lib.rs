@@ -1,12 +1,12 @@
-//! `kinfolk-lab`, which is also `kinfolk bench`: the measurements behind every figure that the project claims.
+//! `kinfolk-lab`, which is also `kinfolk bench`: the measurements that the documents of the project report.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `tables` | every registered method on one set or on ever larger ones |
-//! | `default` | the default method beside others with their best threshold |
-//! | `ablations` | what each part of the paper's method is worth |
+//! | `tables` | every registered method, on one set or on sets of increasing size |
+//! | `default` | the default method compared with others at their best threshold |
+//! | `ablations` | the effect of each part of the paper's method |
 //! | `speed` | the stages that dominate the time |
-//! | `pretrain` | the weights that are built into `kin` |
+//! | `pretrain` | training of the weights that are built into `kin` |
 
 mod ablations;
 mod all;
@@ -41,33 +41,33 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Neighbours: exact and approximate, time and recall (faiss beside it: bench/knn_faiss.py)
+    /// Neighbour search, exact and approximate: time and recall (bench/knn_faiss.py compares with faiss)
     Knn(knn::Arguments),
-    /// The sparse-dense product, against the memory bandwidth (scipy beside it: bench/aggregate_scipy.py)
+    /// The sparse-dense product, as a share of the memory bandwidth (bench/aggregate_scipy.py compares with SciPy)
     Aggregate(aggregate::Arguments),
     /// Scores of 5.2 million labels
     Metrics,
-    /// The default method, with neither labels nor thresholds, beside rivals with the best threshold
+    /// The default method, without labels and thresholds, compared with other methods at their best threshold
     Default(default::Arguments),
-    /// What makes a row confident: label-free designs, those that GCN-V learns, and the true one (Table 3 of the paper)
+    /// Designs of confidence: without labels, learned by GCN-V, and computed from the true labels (Table 3 of the paper)
     ConfidenceDesigns(ablations::Arguments),
     /// The share of rows whose parents GCN-E chooses, from none to all
     Rho(ablations::Arguments),
-    /// Links of each row: 1, 2, 3, and -1, where GCN-E chooses among all neighbours
+    /// Links of each row: 1, 2, 3, and -1, where GCN-E chooses from all neighbours
     M(ablations::Arguments),
-    /// Where links are cut, for the density tree, GCN-V and GCN-V+E
+    /// The similarity tau at which links are cut, for the density tree, GCN-V and GCN-V+E
     Tau(ablations::Arguments),
-    /// Graph convolutions of GCN-V: 1, 2, 3
+    /// The number of graph convolutions of GCN-V: 1, 2, 3
     Layers(ablations::Arguments),
-    /// All methods on ever larger sets (Table 1 of the paper)
+    /// All methods on sets of increasing size (Table 1 of the paper)
     Table1(table1::Arguments),
-    /// All methods on a long-tailed set or one of your own (Table 2 of the paper)
+    /// All methods on a long-tailed synthetic set or on your own set (Table 2 of the paper)
     Table2(table2::Arguments),
-    /// F of all methods against their time (Figure 4 of the paper)
+    /// F against run time for all methods (Figure 4 of the paper)
     Runtime(runtime::Arguments),
     /// Every table and figure, each into its own directory
     All(all::Arguments),
-    /// Make weights like those that are built into kin, from a seed
+    /// Train weights like those that are built into kin, from a seed
     Pretrain(pretrain::Arguments),
 }
 
@@ -75,9 +75,9 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        // Help, the version, or what is wrong with the usage.
+        // Help, the version, or a usage error.
         Err(message) => {
-            // There is nobody to tell if even that cannot be printed.
+            // If printing fails, there is no other place to report it.
             let _ = message.print();
             return message.exit_code() as u8;
         }

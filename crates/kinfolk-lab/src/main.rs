@@ -1,4 +1,4 @@
-//! The program: see the library of this package.
+//! The program `kinfolk-lab`; its documentation is in the library of this package.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What something costs.
+//! Measures the cost of a run.
 
 use kinfolk_cli::machine;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub fn measure<T>(run: impl FnOnce() -> T) -> (T, Cost) {
     (result, cost)
 }
 
-/// The cheapest of several runs: on a shared machine the others had to wait.
+/// The fastest of several runs: on a shared machine, the others had to wait.
 pub fn best_of<T>(times: usize, mut run: impl FnMut() -> T) -> (T, Cost) {
     let mut best = measure(&mut run);
     for _ in 1..times {

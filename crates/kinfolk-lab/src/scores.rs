@@ -1,4 +1,4 @@
-//! Scores as tables and charts show them.
+//! Formats scores for tables and charts.
 
 use kinfolk::metrics::Scores;
 

@@ -1,4 +1,4 @@
-//! The ablations of `kinfolk-lab` on sets that take a second: what they write, and how they fail.
+//! The ablations of `kinfolk-lab` on small sets: the files they write, and their errors.
 
 mod common;
 
@@ -154,7 +154,7 @@ fn bad_arguments() {
 }
 
 #[test]
-fn the_default_is_set_beside_rivals_on_every_set() {
+fn the_default_is_compared_with_other_methods_on_every_set() {
     let directory = TempDir::new().unwrap();
     let here = directory.path();
     synthetic(&here.join("set"), 30, 32);
@@ -181,5 +181,5 @@ fn the_default_is_set_beside_rivals_on_every_set() {
     assert!(stderr.contains("expected a Python with numpy, infomap and hdbscan"), "{stderr}");
     let (code, _, stderr) = lab(here, &["default", "--data", "set"]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("expected NAME_feat.npy beside NAME_label.npy"), "{stderr}");
+    assert!(stderr.contains("expected files NAME_feat.npy and NAME_label.npy"), "{stderr}");
 }

@@ -1,4 +1,4 @@
-//! The tables of `kinfolk-lab` on sets that take seconds: what they write, whom they compare, and where they stop.
+//! The tables of `kinfolk-lab` on small sets: the files they write, the methods they compare, and the time limit.
 
 mod common;
 
@@ -114,13 +114,13 @@ fn table1_has_every_method_at_every_size() {
     for fitted in ["GCN-V and GCN-E were fitted", "L-GCN was fitted", "LTC was fitted"] {
         assert!(written.markdown.contains(fitted), "{}", written.markdown);
     }
-    // Everybody who chooses does so from as many settings.
+    // All methods with settings choose from the same number of settings.
     let chosen = written.markdown.lines().filter(|line| line.contains("| 12 |")).count();
     assert_eq!(chosen, 13, "{}", written.markdown);
 }
 
 #[test]
-fn what_takes_too_long_is_stopped_and_said_to_be() {
+fn methods_that_take_too_long_are_stopped_and_reported() {
     let arguments =
         ["--rows-per-part", "1400", "--parts", "1,2", "-k", "20", "--methods", "meanshift,kin,density"];
     let written = table("table1", &[&arguments[..], &["--limit", "0.000001"]].concat());

@@ -1,8 +1,8 @@
 //! Every clustering method of kinfolk by its name.
 //!
-//! [`METHODS`] is the one registry. The command's `--method`, `--help`, `--param` and refusals, the Python package's
-//! signatures and docstrings, the benchmark tables and `docs/methods.md` are all driven by it. A new method is one file
-//! with a struct that implements [`Method`](kinfolk::Method), and one line here.
+//! [`METHODS`] is the registry. The command's `--method`, `--help`, `--param` and checks of options, the Python package's
+//! signatures and docstrings, the benchmark tables and `docs/methods.md` are derived from it. A new method is one file with a
+//! struct that implements [`Method`](kinfolk::Method), and one line here.
 //!
 //! ```
 //! use kinfolk::Clusterer;

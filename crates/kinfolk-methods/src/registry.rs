@@ -1,4 +1,4 @@
-//! The registry.
+//! The registry of methods.
 
 use kinfolk::{Density, Error, Kin, Method, MethodInfo, Result};
 use kinfolk_baselines as baselines;
@@ -7,10 +7,10 @@ use kinfolk_nn::{
     LtcLearner, ModelFile, read_kin_model,
 };
 
-/// Makes a method of its model file.
+/// Creates a method from its model file.
 type Load = fn(ModelFile) -> Result<Box<dyn LearnedMethod>>;
 
-/// One method: how to make it, how to load its model, how to train it.
+/// One method: how to create it, how to load its model, how to train it.
 pub struct MethodEntry {
     /// Without a model; `None` for methods that need one.
     make: Option<fn() -> Box<dyn Method>>,
@@ -31,12 +31,12 @@ impl MethodEntry {
         MethodEntry { make: None, load: Some((tag, load)), learner: Some(learner) }
     }
 
-    /// What the method is called, when to use it, what it needs.
+    /// The name of the method, when to use it, what it needs.
     pub fn info(&self) -> &'static MethodInfo {
         match (self.make, self.learner) {
             (Some(make), _) => make().info(),
             (None, Some(learner)) => learner().info(),
-            (None, None) => unreachable!("a method is made or learned"),
+            (None, None) => unreachable!("a method is created or trained"),
         }
     }
 
@@ -45,7 +45,7 @@ impl MethodEntry {
         self.make.map(|make| make())
     }
 
-    /// What trains it, with its default parameters; `None` if it does not learn.
+    /// Its training, with default parameters; `None` if it cannot be trained.
     pub fn learner(&self) -> Option<Box<dyn Learn>> {
         self.learner.map(|learner| learner())
     }
@@ -126,7 +126,7 @@ pub fn new(name: &str) -> Result<Box<dyn Method>> {
     })
 }
 
-/// The method whose model a file holds or, if one is named, that method. A model of GCN-V and GCN-E serves both `gcn-v` and
+/// The method of a model file or, if one is named, that method. A model of GCN-V and GCN-E can be used by both `gcn-v` and
 /// `gcn-ve`.
 pub fn load(file: ModelFile, name: Option<&str>) -> Result<Box<dyn LearnedMethod>> {
     let tag = file.method().to_owned();
@@ -145,12 +145,12 @@ pub fn load(file: ModelFile, name: Option<&str>) -> Result<Box<dyn LearnedMethod
         Some((_, load)) => load(file),
         None => {
             let place = format!("{} (metadata, method)", file.place());
-            Err(Error::format(place, "the method of a model that this kinfolk knows", tag))
+            Err(Error::format(place, "a model of a method of this version", tag))
         }
     }
 }
 
-/// What trains the method of this name, with its default parameters.
+/// The training of the method of this name, with default parameters.
 pub fn learner(name: &str) -> Result<Box<dyn Learn>> {
     find(name)?.learner().ok_or_else(|| {
         let learn: Vec<&str> =

@@ -1,4 +1,4 @@
-//! `docs/methods.md` says what the registry says.
+//! `docs/methods.md` is up to date with the registry.
 
 use std::path::Path;
 

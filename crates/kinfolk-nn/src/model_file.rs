@@ -205,7 +205,7 @@ impl ModelFile {
         }
     }
 
-    /// Refuses tensors that nobody took: they might change the answer.
+    /// Refuses tensors that were not read: they might change the result.
     pub(crate) fn finish(&self) -> Result<()> {
         match self.tensors.keys().next() {
             Some(name) => Err(damaged(&self.place, format!("a tensor {name}"))),
@@ -239,7 +239,7 @@ impl ModelFile {
     }
 }
 
-/// A value as JSON. By way of its text, so that float32 keeps its short form.
+/// A value as JSON, via its text, so that float32 has its short form.
 fn to_json(value: &impl Serialize) -> Value {
     let text = serde_json::to_string(value).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()

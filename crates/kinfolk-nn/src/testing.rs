@@ -1,4 +1,4 @@
-//! What the tests of several modules share: small networks and synthetic sets.
+//! Helpers for the tests of several modules: small random networks and sets.
 
 use crate::{GraphNetwork, Linear};
 use kinfolk::random::{SplitMix64, Stream};
@@ -41,7 +41,7 @@ pub fn network(seed: u64, dim: usize, widths: &[usize], outputs: usize) -> Graph
     GraphNetwork { convolutions, hidden, slopes, output: numbers.linear(3, outputs) }
 }
 
-/// Made-up rows, some of them twice, and their graph.
+/// Random rows, some of them twice, and their graph.
 pub fn set(seed: u64, n: usize, dim: usize, k: usize) -> (Embeddings, KnnGraph) {
     let mut rows = Numbers::new(seed).many(n * dim);
     for i in (7..n).step_by(10) {

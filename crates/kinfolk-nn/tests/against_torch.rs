@@ -68,9 +68,9 @@ fn gcn_e() {
         let network = read_checkpoint(&checkpoint).unwrap();
         assert_eq!(network.output.outputs, outputs);
         let confidence: Vec<f32> = arrays["confidence"].iter().map(|&c| c as f32).collect();
-        let asked = EdgeQuery { rho: 0.5, candidates: Candidates::MoreConfident };
+        let query = EdgeQuery { rho: 0.5, candidates: Candidates::MoreConfident };
         let found =
-            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &asked, &()).unwrap();
+            edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &query, &()).unwrap();
         let vertices: Vec<f64> = found.vertices.iter().map(|&i| i.into()).collect();
         assert_eq!(vertices, arrays["vertices"], "{name}: the most confident");
 

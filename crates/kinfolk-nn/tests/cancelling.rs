@@ -1,4 +1,4 @@
-//! Training and applying networks end soon, with `Error::Cancelled`, once their watcher wants them to.
+//! Training and applying networks end soon, with `Error::Cancelled`, once they are cancelled.
 
 #![cfg(feature = "training")]
 

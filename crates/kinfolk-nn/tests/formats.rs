@@ -1,4 +1,4 @@
-//! One model file of every kind and version, kept: what was written once is read for ever.
+//! Reads stored model files of every kind and version, so that old models stay readable.
 //!
 //! `KINFOLK_BLESS=1 cargo nextest run -p kinfolk-nn formats` writes those of the present version anew, for a new version.
 
@@ -31,7 +31,7 @@ fn network(dim: usize, width: usize, outputs: usize) -> GraphNetwork {
     }
 }
 
-/// The bytes of the kept file, after they were compared with what is written today.
+/// The bytes of the stored file, after a comparison with what is written today.
 fn compare(name: &str, file: &ModelFile) -> ModelFile {
     let (path, bytes) = (golden(name), file.to_bytes().unwrap());
     if std::env::var_os("KINFOLK_BLESS").is_some() {

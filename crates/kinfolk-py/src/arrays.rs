@@ -1,5 +1,5 @@
-//! NumPy arrays in and out. What comes in is read where it is, without a copy where rows are float32, one after the other and
-//! of unit length, as the library does with files; else with the one copy that holds the normalised rows.
+//! Converts NumPy arrays. Contiguous float32 rows of unit length are used without a copy, as the library does with files; other
+//! rows are copied once and normalised.
 
 use bytes::Bytes;
 use half::f16;
@@ -10,10 +10,10 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// A matrix of NumPy's, kept alive. It can be read from any thread; that nobody writes to it meanwhile is up to the caller, as
-/// with every function of NumPy that releases the interpreter.
+/// A NumPy matrix with a reference that keeps it alive. It can be read from any thread. The caller must not write to it at the
+/// same time, as with every NumPy function that releases the interpreter lock.
 pub struct Matrix {
-    /// Only kept.
+    /// Holds the reference.
     _owner: Py<PyUntypedArray>,
     data: *const u8,
     kind: Kind,
@@ -100,7 +100,7 @@ impl Matrix {
     }
 }
 
-/// A graph found before, N x K neighbours and similarities. It will be checked and put in order, so it is copied.
+/// A precomputed graph, N x K neighbours and similarities. It is copied, because it is checked and sorted.
 pub struct Neighbours {
     n: usize,
     k: usize,

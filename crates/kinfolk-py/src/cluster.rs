@@ -1,4 +1,4 @@
-//! Clustering by any method of the registry, and the arrays that a result becomes.
+//! Clustering by any method of the registry, and the conversion of results to arrays.
 
 use crate::arrays::{Matrix, Neighbours, column};
 use crate::errors::raise;
@@ -59,7 +59,7 @@ fn configured(
     Ok(method)
 }
 
-/// What Python keeps of a result.
+/// A result as a dictionary of arrays.
 fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bound<'py, PyDict>> {
     let reasons: Vec<_> = found.rows().collect();
     let rows = reasons.len();
@@ -69,22 +69,23 @@ fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bo
     let parent = |row: usize| reasons[row].parent.map_or(-1, |parent| i64::from(parent.0));
     all.set_item("parent", column(py, rows, parent))?;
     all.set_item("probability", column(py, rows, |row| found.probability(row).unwrap_or(1.0)))?;
-    let ties = PyDict::new(py);
+    let edges = PyDict::new(py);
     let similarity = |row: usize| reasons[row].parent.map_or(f32::NAN, |parent| parent.1);
-    ties.set_item("similarity", column(py, rows, similarity))?;
+    edges.set_item("similarity", column(py, rows, similarity))?;
     if found.edges().is_some() {
         let edge = |row: usize| reasons[row].edge;
         let outside = |row: usize| reasons[row].outside;
-        ties.set_item("rank", column(py, rows, |row| edge(row).map_or(0, |edge| edge.ranks[0])))?;
-        ties.set_item("rank_back", column(py, rows, |row| edge(row).map_or(0, |edge| edge.ranks[1])))?;
-        ties.set_item("shared", column(py, rows, |row| edge(row).map_or(0, |edge| edge.shared)))?;
-        ties.set_item("outside", column(py, rows, |row| outside(row).map_or(-1, |edge| i64::from(edge.0))))?;
+        edges.set_item("rank", column(py, rows, |row| edge(row).map_or(0, |edge| edge.ranks[0])))?;
+        edges.set_item("rank_back", column(py, rows, |row| edge(row).map_or(0, |edge| edge.ranks[1])))?;
+        edges.set_item("shared", column(py, rows, |row| edge(row).map_or(0, |edge| edge.shared)))?;
+        edges
+            .set_item("outside", column(py, rows, |row| outside(row).map_or(-1, |edge| i64::from(edge.0))))?;
         let similarity = |row| outside(row).map_or(f32::NAN, |edge| edge.1);
-        ties.set_item("outside_similarity", column(py, rows, similarity))?;
+        edges.set_item("outside_similarity", column(py, rows, similarity))?;
         let probability = |row| outside(row).map_or(f32::NAN, |edge| edge.2);
-        ties.set_item("outside_probability", column(py, rows, probability))?;
+        edges.set_item("outside_probability", column(py, rows, probability))?;
     }
-    all.set_item("ties", ties)?;
+    all.set_item("edges", edges)?;
     all.set_item("doubts", doubts(py, found)?)?;
     all.set_item("k", found.report.k())?;
     let (tau, least) = match found.criterion() {
@@ -115,7 +116,7 @@ fn doubts<'py>(py: Python<'py>, found: &Clustering) -> PyResult<Bound<'py, PyDic
     Ok(all)
 }
 
-/// The method that a model file is for. Fails when it is for none.
+/// The method of a model file. Fails if the file is not a model.
 #[pyfunction]
 pub fn method_of(model: &[u8], place: &str) -> PyResult<&'static str> {
     let method = ModelFile::parse(model, place).and_then(|file| kinfolk_methods::load(file, None));

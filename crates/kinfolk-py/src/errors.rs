@@ -1,4 +1,4 @@
-//! The library's errors as Python's.
+//! Converts errors of the library to Python exceptions.
 
 use kinfolk::Error;
 use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 pyo3::create_exception!(_kinfolk, ZeroRow, PyValueError, "A row has no direction.");
 
-/// What Python raises for an error of the library.
+/// The Python exception for an error of the library.
 pub fn raise(error: Error) -> PyErr {
     match error {
         Error::Missing { path } => {

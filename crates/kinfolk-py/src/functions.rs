@@ -1,4 +1,4 @@
-//! The functions around clustering: neighbours, scores, synthetic sets, reasons, the command.
+//! Functions other than clustering: neighbours, scores, synthetic sets, explanations, the command.
 
 use crate::arrays::{Matrix, labels};
 use crate::errors::raise;
@@ -123,7 +123,7 @@ fn set(params: &mut SynthParams, name: &str, value: &Bound<'_, PyAny>) -> PyResu
     Ok(())
 }
 
-/// What an estimator keeps of a clustering: see `cluster`.
+/// The attributes of a fitted estimator that `explain` needs; see `cluster`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct FittedArrays<'py> {
@@ -131,13 +131,13 @@ pub struct FittedArrays<'py> {
     confidence: PyReadonlyArray1<'py, f32>,
     parent: PyReadonlyArray1<'py, i64>,
     probability: PyReadonlyArray1<'py, f32>,
-    ties: Bound<'py, PyDict>,
+    edges: Bound<'py, PyDict>,
     k: Option<usize>,
     tau: Option<f32>,
     least: Option<f32>,
 }
 
-/// Why a row is in its cluster, or why two rows are together or not.
+/// Why a row is in its cluster, or why two rows are in one cluster or not.
 #[pyfunction]
 pub fn explain(
     fitted: FittedArrays<'_>,
@@ -150,7 +150,7 @@ pub fn explain(
         (None, Some(tau)) => Criterion::Similarity(tau),
         (None, None) => {
             return Err(PyValueError::new_err(
-                "explain: expected a result of a method that keeps its reasons (kin, density, gcn-v or gcn-ve), found another",
+                "explain: expected a result of a method that returns reasons (kin, density, gcn-v or gcn-ve), found another",
             ));
         }
     };
@@ -167,15 +167,15 @@ impl FittedArrays<'_> {
     fn rows(&self) -> PyResult<Vec<RowReason>> {
         let rows = self.labels.as_array().len();
         let column = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, f32>>> {
-            self.ties.get_item(name)?.map(|column| column.extract()).transpose()
+            self.edges.get_item(name)?.map(|column| column.extract()).transpose()
         };
         let count = |name: &str| -> PyResult<Option<PyReadonlyArray1<'_, u32>>> {
-            self.ties.get_item(name)?.map(|column| column.extract()).transpose()
+            self.edges.get_item(name)?.map(|column| column.extract()).transpose()
         };
         let (similarity, rank, back, shared) =
             (column("similarity")?, count("rank")?, count("rank_back")?, count("shared")?);
         let outside: Option<PyReadonlyArray1<'_, i64>> =
-            self.ties.get_item("outside")?.map(|column| column.extract()).transpose()?;
+            self.edges.get_item("outside")?.map(|column| column.extract()).transpose()?;
         let (outside_similarity, outside_probability) =
             (column("outside_similarity")?, column("outside_probability")?);
         let line = |row: usize| -> Option<RowReason> {
@@ -206,12 +206,12 @@ impl FittedArrays<'_> {
         };
         let lines: Option<Vec<RowReason>> = (0..rows).map(line).collect();
         lines.ok_or_else(|| {
-            PyValueError::new_err(format!("result: expected {rows} of everything, found fewer"))
+            PyValueError::new_err(format!("result: expected arrays of {rows} rows, found shorter ones"))
         })
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file atomically.
 #[pyfunction]
 pub fn write(path: PathBuf, data: &[u8]) -> PyResult<()> {
     let mut file = AtomicFile::create(&path).map_err(raise)?;

@@ -1,5 +1,5 @@
-//! The extension module of the Python package `kinfolk`: the library's functions with NumPy arrays in and out. What a user
-//! sees is in `python/kinfolk`; it calls these functions with all arguments in their place.
+//! The extension module of the Python package `kinfolk`: the library's functions with NumPy arrays. The public interface
+//! is in `python/kinfolk`, which calls these functions with positional arguments.
 
 mod arrays;
 mod cluster;

@@ -1,4 +1,4 @@
-//! The registry of methods, for the signatures and docstrings that Python makes of it.
+//! The registry of methods, for the signatures and docstrings of the Python functions.
 
 use kinfolk::{Input, ParamKind, ParamSpec};
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
-//! Work on threads of its own, while the calling thread waits for it, hears of Ctrl-C and shows how far it is.
+//! Runs work in a thread pool while the calling thread waits, checks for Ctrl-C and shows progress.
 //!
-//! Each call has its own pool: `n_jobs` is the number of its threads, nothing of it is left for a forked child to trip over,
-//! and calls from several Python threads do not wait for one another.
+//! Each call has its own pool: `n_jobs` is the number of its threads, no threads remain that would break forked processes, and
+//! calls from several Python threads do not wait for one another.
 
 use crate::errors::raise;
 use kinfolk::Progress;
@@ -14,10 +14,10 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How often the calling thread looks up.
+/// How often the calling thread wakes.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a caller wants work to be done: `n_jobs` as scikit-learn counts them, and whom to tell of progress.
+/// Options of a call: `n_jobs` as in scikit-learn, and a callback for progress.
 #[derive(FromPyObject)]
 pub struct Job {
     jobs: Option<i64>,
@@ -90,7 +90,7 @@ impl Job {
     }
 }
 
-/// A panic is a mistake of ours, but no reason to end the interpreter.
+/// A panic is a bug, but must not end the interpreter.
 fn failure(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     PyRuntimeError::new_err(format!("a mistake in kinfolk: {}", text.unwrap_or("unknown")))
@@ -103,7 +103,7 @@ struct Stage {
     note: String,
 }
 
-/// What the working threads tell and the calling thread reads, and the other way round.
+/// The state that the worker threads and the calling thread share.
 #[derive(Default)]
 struct Watched {
     stop: AtomicBool,

@@ -1,7 +1,7 @@
-//! The tile registers of AMX: whether there are any, and their configuration.
+//! The tile registers of AMX: detection and configuration.
 //!
-//! The search for neighbours multiplies tiles of bytes, the networks tiles of bfloat16; both ask here first. Public
-//! for the crates beside this one, and not part of what is kept stable.
+//! The neighbour search multiplies tiles of bytes, the networks tiles of bfloat16. This module is public for the other crates
+//! of the workspace; it is not part of the stable interface.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -11,12 +11,12 @@ const BF16: u32 = 1 << 22;
 const TILE: u32 = 1 << 24;
 const INT8: u32 = 1 << 25;
 
-/// True when the processor multiplies tiles of 8-bit integers and the system lets this process use them.
+/// True if the processor multiplies tiles of 8-bit integers and the system lets this process use them.
 pub fn multiplies_int8() -> bool {
     features() & INT8 != 0
 }
 
-/// True when the processor multiplies tiles of bfloat16 and the system lets this process use them.
+/// True if the processor multiplies tiles of bfloat16 and the system lets this process use them.
 pub fn multiplies_bf16() -> bool {
     features() & BF16 != 0
 }
@@ -30,12 +30,12 @@ fn features() -> u32 {
     })
 }
 
-/// Linux saves the tile registers only of processes that asked for them.
+/// Requests permission to use the tile registers, which Linux requires.
 #[cfg(target_os = "linux")]
 fn granted() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // SAFETY: asks for a permission; no memory is passed.
+    // SAFETY: requests a permission; no memory is passed.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 

@@ -1,11 +1,11 @@
-//! The front door.
+//! [`Clusterer`], the entry point of the library.
 
 use crate::{
     Clustering, Context, Embeddings, Error, Kin, KnnGraph, Method, Problem, Progress, Result, Search,
 };
 
-/// Clusters embeddings: by [`Kin`], which needs neither labels nor thresholds, unless another method is chosen. The
-/// command `kinfolk cluster` and the Python class `Kinfolk` are the same with the same defaults.
+/// Clusters embeddings. The default method is [`Kin`], which needs neither labels nor thresholds. The command
+/// `kinfolk cluster` and the Python class `Kinfolk` do the same with the same defaults.
 ///
 /// ```
 /// use kinfolk::synth::{Synth, SynthParams};
@@ -59,19 +59,19 @@ impl<'a> Clusterer<'a> {
         self
     }
 
-    /// How to search for neighbours, instead of [`Search::Auto`].
+    /// The kind of neighbour search, instead of [`Search::Auto`].
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
         self
     }
 
-    /// The seed of everything random, 0 by default.
+    /// The seed of all random numbers, 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Who is told of progress, and may cancel.
+    /// Receives progress and can cancel the run.
     pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
         self.progress = progress;
         self
@@ -82,7 +82,7 @@ impl<'a> Clusterer<'a> {
         self.run(&Problem::new(embeddings).with_search(self.search).with_k(self.k)?)
     }
 
-    /// Clusters rows whose neighbours were found before.
+    /// Clusters rows with a precomputed kNN graph.
     pub fn fit_graph(&self, embeddings: &Embeddings, graph: &KnnGraph) -> Result<Clustering> {
         self.run(&Problem::new(embeddings).with_graph(graph)?.with_k(self.k)?)
     }

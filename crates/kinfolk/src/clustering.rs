@@ -1,26 +1,26 @@
-//! What a method returns: labels, what is known of the reasons for them, and a report of the run.
+//! The result of a method: labels, the reasons for them, and a report of the run.
 
 use crate::context::Timings;
 use crate::{Context, EdgeEvidence, GraphReport, Links, Method};
 
-/// Clusters, why they are what they are, and how they were found.
+/// Labels, the reasons for them, and a report of the run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Clustering {
-    /// The cluster of every row: 0.. by descending size, ties by smallest member; -1 for noise that a method was asked
-    /// to leave without a cluster.
+    /// The cluster of every row: 0.. by descending size, ties by smallest member; -1 for noise, if the method is
+    /// configured to leave it unlabelled.
     pub labels: Vec<i64>,
-    /// What is known of the reasons.
+    /// The reasons for the labels.
     pub reason: Reason,
-    /// How the clusters were found.
+    /// The report of the run.
     pub report: Report,
 }
 
-/// What is known of the reasons for a clustering.
+/// The reasons for a clustering.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Nothing: the method makes labels and nothing else.
+    /// None: the method returns labels only.
     None,
     /// Each row was linked to a neighbour of higher confidence, and weak links were cut.
     Tree(Tree),
@@ -37,21 +37,21 @@ pub struct Tree {
     pub tau: f32,
 }
 
-/// How a clustering was found.
+/// The report of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// The method's name.
     pub method: &'static str,
-    /// Its parameters as they were applied, and what it found itself, such as tau.
+    /// Its parameters as they were applied, including those that it chose itself, such as tau.
     pub parameters: Vec<(&'static str, String)>,
     /// The graph, if one was used.
     pub graph: Option<GraphReport>,
     /// The graph that was rebuilt from a network's embeddings, if one was.
     pub rebuilt_graph: Option<GraphReport>,
-    /// Rows that the method itself left without a cluster, whatever then became of them; `None` from methods without noise.
+    /// The number of noise rows, however they are labelled; `None` from methods without noise.
     pub noise_rows: Option<usize>,
-    /// What a reader of the result should know.
+    /// Notes for the reader of the result.
     pub notes: Vec<String>,
     /// How long each stage took.
     pub timings: Timings,
@@ -92,7 +92,7 @@ impl Clustering {
         Self { labels, reason, report }
     }
 
-    /// How many clusters there are; noise is none.
+    /// The number of clusters; noise does not count.
     pub fn len(&self) -> usize {
         self.labels.iter().max().map_or(0, |&last| (last + 1) as usize)
     }

@@ -1,10 +1,10 @@
-//! What every long call takes besides its input: a seed, and who is told of progress and may cancel.
+//! [`Context`], which every long call takes besides its input: seed, progress, cancellation and timings.
 
 use crate::Progress;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How work is done: the seed of everything random, and who watches.
+/// The seed of all random numbers, and the receiver of progress.
 ///
 /// ```
 /// use kinfolk::Context;
@@ -21,14 +21,14 @@ pub struct Context<'a> {
 pub type Timings = Vec<(&'static str, Duration)>;
 
 impl Default for Context<'_> {
-    /// Seed 0, and nobody watches.
+    /// Seed 0, without progress.
     fn default() -> Self {
         Context { seed: 0, progress: &(), timings: Mutex::default() }
     }
 }
 
 impl<'a> Context<'a> {
-    /// Seed 0, with a watcher.
+    /// Seed 0, with progress.
     pub fn new(progress: &'a dyn Progress) -> Self {
         Context { progress, ..Context::default() }
     }
@@ -39,12 +39,12 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Who watches.
+    /// The receiver of progress.
     pub fn progress(&self) -> &'a dyn Progress {
         self.progress
     }
@@ -62,7 +62,7 @@ impl<'a> Context<'a> {
         result
     }
 
-    /// The times so far; the next run begins with none.
+    /// Takes the times so far; the next run starts without any.
     pub fn take_timings(&self) -> Timings {
         std::mem::take(&mut *self.timings())
     }

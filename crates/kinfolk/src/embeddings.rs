@@ -1,18 +1,18 @@
-//! Unit rows: the embeddings every later stage works on.
+//! Embeddings as unit rows, the input of all later stages.
 //!
-//! Row x becomes x / |x|, with |x| accumulated in f64. A row that is already of unit length, | |x|^2 - 1 | <=
-//! 1e-6, is kept bit for bit. That makes normalising idempotent, and it is what allows a file of unit rows to
-//! stay a memory map instead of becoming a copy: both give the same floats.
+//! Row x becomes x / |x|, with |x| accumulated in f64. A row that already has unit length, | |x|^2 - 1 | <= 1e-6, is not
+//! changed. So normalising is idempotent, and a file of unit rows can be memory-mapped instead of copied: both give the same
+//! floats.
 
 use crate::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
 
-/// How far |x|^2 may be from 1 for a row to be kept as it is. Rounding a unit row to f32 moves |x|^2 by about
+/// The tolerance of |x|^2 for rows of unit length, which are not changed. Rounding a unit row to f32 changes |x|^2 by about
 /// 1e-7.
 const UNIT_TOLERANCE: f64 = 1e-6;
 
-/// Rows handed to one task at a time, so that its scratch row is allocated once for many.
+/// Rows of one task, so that its scratch row is allocated once for many.
 const ROWS_PER_TASK: usize = 64;
 
 /// N rows of D floats, each of unit length, so that the dot product of two rows is their cosine.
@@ -24,7 +24,7 @@ pub struct Embeddings {
     dim: usize,
 }
 
-/// Where the floats are.
+/// The storage of the floats.
 #[derive(Debug, Clone)]
 enum Rows {
     /// Part of a file's bytes, aligned for f32. Clones share them.
@@ -55,8 +55,8 @@ impl Embeddings {
         Ok(Self::from_unit_rows(data, dim))
     }
 
-    /// Rows of this machine's f32 that somebody else keeps, such as an array of another language. They stay where they are
-    /// ([`is_mapped`](Self::is_mapped)) if all are of unit length; if not, one copy is made and normalised.
+    /// Rows of native f32 in memory that something else owns, such as a NumPy array. They are used in place
+    /// ([`is_mapped`](Self::is_mapped)) if all have unit length; otherwise they are copied and normalised.
     pub fn from_bytes(bytes: impl Into<Bytes>, dim: usize, place: &str) -> Result<Self> {
         let bytes = bytes.into();
         let data: &[f32] = match bytemuck::try_cast_slice(&bytes) {
@@ -77,7 +77,7 @@ impl Embeddings {
         Self { rows: Rows::Owned(data), dim }
     }
 
-    /// Keeps the bytes of rows that [`are_unit_rows`] has approved.
+    /// Uses rows in place, for which [`are_unit_rows`] is true.
     pub(crate) fn from_unit_bytes(bytes: Bytes, dim: usize) -> Self {
         Self { rows: Rows::Mapped(bytes), dim }
     }
@@ -110,7 +110,7 @@ impl Embeddings {
         }
     }
 
-    /// True when the rows are read from the file they came from, and take no memory of their own.
+    /// True if the rows are used in place, such as in a memory-mapped file, and not copied.
     pub fn is_mapped(&self) -> bool {
         matches!(self.rows, Rows::Mapped { .. })
     }
@@ -130,10 +130,10 @@ fn check_shape(count: usize, dim: usize, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// True when every row can be used as it is.
+/// True if all rows have unit length.
 pub(crate) fn are_unit_rows(data: &[f32], dim: usize) -> bool {
     data.par_chunks_exact(dim).with_min_len(ROWS_PER_TASK).all(|row| {
-        // NaN fails the comparison, so what is not finite is left for the conversion to report.
+        // NaN fails the comparison; the conversion then reports it.
         (sum_of_squares(row) - 1.0).abs() <= UNIT_TOLERANCE
     })
 }
@@ -259,8 +259,8 @@ mod tests {
         assert_eq!(made.unwrap().as_slice(), unit.as_slice());
         let long = Embeddings::from_bytes(bytes(&rows), 2, "m").unwrap();
         assert_eq!((long.as_slice(), long.is_mapped()), (unit.as_slice(), false));
-        let kept = Embeddings::from_bytes(bytes(&rows[2..]), 2, "m").unwrap();
-        assert_eq!((kept.as_slice(), kept.is_mapped()), (&rows[2..], true));
+        let in_place = Embeddings::from_bytes(bytes(&rows[2..]), 2, "m").unwrap();
+        assert_eq!((in_place.as_slice(), in_place.is_mapped()), (&rows[2..], true));
         let message = Embeddings::from_bytes(vec![0; 7], 2, "m").unwrap_err().to_string();
         assert!(message.starts_with("m: expected whole floats, aligned, found"), "{message}");
     }

@@ -1,12 +1,11 @@
-//! What can go wrong, said so that a person can act on it: which file, which row and column, what was
-//! expected and what was found.
+//! Errors. Messages name the file, row and column, what was expected and what was found.
 
 use std::path::{Path, PathBuf};
 
-/// The result of everything in this crate that can fail.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Every failure of the library.
+/// The error type of the library.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,13 +17,13 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file that should be read is not there.
+    /// A file does not exist.
     #[error("{}: no such file", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// A file is not what its name or its header says.
+    /// The content of a file does not match its name or header.
     #[error("{place}: expected {expected}, found {found}")]
     Format {
         /// The file, or the part of it: "faces.npz (array features)".
@@ -34,7 +33,7 @@ pub enum Error {
         /// What was there.
         found: String,
     },
-    /// One line of a text file is not what the file should hold.
+    /// A line of a text file is invalid.
     #[error("{place}: line {line}: expected {expected}, found {found}")]
     Line {
         /// The file.
@@ -46,7 +45,7 @@ pub enum Error {
         /// What was there.
         found: String,
     },
-    /// One row is not like the others or holds nothing.
+    /// A row is invalid, for example empty or of another length than the others.
     #[error("{place}: row {row}: expected {expected}, found {found}")]
     Row {
         /// The file, or the name of the matrix.
@@ -58,7 +57,7 @@ pub enum Error {
         /// What was there.
         found: String,
     },
-    /// One value is outside what it can be.
+    /// A value is out of range.
     #[error("{place}: row {row}, column {column}: expected {expected}, found {found}")]
     Value {
         /// The file, or the name of the matrix.
@@ -72,7 +71,7 @@ pub enum Error {
         /// What was there.
         found: String,
     },
-    /// One value of a matrix cannot be used: NaN or infinity.
+    /// A value of a matrix is NaN or infinite.
     #[error("{place}: row {row}, column {column}: expected a finite number, found {found}")]
     NotFinite {
         /// The file, or the name of the matrix.
@@ -84,7 +83,7 @@ pub enum Error {
         /// The value.
         found: f64,
     },
-    /// A row has no direction, so it has no cosine with anything.
+    /// A row consists of zeros, so its cosine with other rows is undefined.
     #[error("{place}: row {row}: expected a row of non-zero length, found {columns} zeros")]
     ZeroRow {
         /// The file, or the name of the matrix.
@@ -106,7 +105,7 @@ pub enum Error {
         /// The count that was there.
         found: usize,
     },
-    /// A parameter is outside what it can be.
+    /// A parameter is out of range.
     #[error("{field}: expected {expected}, found {found}")]
     Parameter {
         /// The name of the field. The command translates it to an option, the Python package to an argument.
@@ -126,7 +125,7 @@ pub enum Error {
         /// Bytes that are free.
         free: u64,
     },
-    /// The caller asked for the work to end; see [`Progress::cancelled`](crate::Progress::cancelled).
+    /// The caller cancelled the call; see [`Progress::cancelled`](crate::Progress::cancelled).
     #[error("cancelled")]
     Cancelled,
 }

@@ -1,25 +1,25 @@
-//! Why a row is in its cluster, and why two rows are together or not.
+//! Explains why a row is in its cluster, and why two rows are in one cluster or not.
 
 use crate::review::trust;
 use crate::{Clustering, Edge, Embeddings, Error, Reason, Result};
 use std::fmt::Write;
 
-/// What is known of one row of a clustering.
+/// The reason for the cluster of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowReason {
     /// Its cluster; -1 for noise.
     pub cluster: i64,
-    /// How sure the row is of its cluster, or what the method orders rows by.
+    /// The confidence of the row, as defined by the method.
     pub confidence: Option<f32>,
     /// The row it is linked to, and their similarity. A link to another cluster was cut.
     pub parent: Option<(u32, f32)>,
-    /// What speaks for that link, from methods that estimate edge probabilities.
+    /// More about that link, from methods that estimate edge probabilities.
     pub edge: Option<Edge>,
     /// The most probable edge to another cluster: the other row, similarity and probability.
     pub outside: Option<(u32, f32, f32)>,
 }
 
-/// What an edge must exceed to hold.
+/// The threshold that an edge must exceed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Criterion {
     /// A probability.
@@ -29,7 +29,7 @@ pub enum Criterion {
 }
 
 impl Clustering {
-    /// What is known of every row, in order.
+    /// The reasons of all rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = RowReason> + '_ {
         let confidence = self.edges().map(|evidence| evidence.confidence());
         (0..self.labels.len()).map(move |row| {
@@ -58,7 +58,7 @@ impl Clustering {
         })
     }
 
-    /// What an edge had to exceed; `None` from methods that keep no reasons.
+    /// The threshold that edges had to exceed; `None` from methods that return no reasons.
     pub fn criterion(&self) -> Option<Criterion> {
         match &self.reason {
             Reason::None => None,
@@ -100,18 +100,18 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// Explains a result. Refuses one of a method that keeps no reasons.
+    /// Explains a result. Refuses the result of a method that returns no reasons.
     pub fn new(found: &Clustering) -> Result<Self> {
         let method = found.report.method;
         let criterion = found.criterion().ok_or_else(|| Error::Parameter {
             field: "method",
-            expected: "one that keeps its reasons (kin, density, gcn-v or gcn-ve)",
+            expected: "one that returns reasons (kin, density, gcn-v or gcn-ve)",
             found: method.to_owned(),
         })?;
         Self::of_rows(found.rows().collect(), found.report.k().unwrap_or(0), criterion, method)
     }
 
-    /// Explains rows that were read from elsewhere, found on a graph of `k` neighbours; `place` names them in errors.
+    /// Explains rows from another source, such as a file, found on a graph of `k` neighbours; `place` names them in errors.
     pub fn of_rows(rows: Vec<RowReason>, k: usize, criterion: Criterion, place: &str) -> Result<Self> {
         let n = rows.len();
         let mut sizes = vec![0; n];
@@ -139,7 +139,7 @@ impl Explainer {
         self
     }
 
-    /// Why a row is in its cluster or, with another row, why they are together or not.
+    /// Why a row is in its cluster or, with another row, why the two are in one cluster or not.
     pub fn explain(&self, row: usize, other: Option<usize>) -> Result<String> {
         let row = self.check(row)?;
         Ok(match other {
@@ -173,7 +173,7 @@ impl Explainer {
         }
     }
 
-    /// The edge of a row to its parent if it holds, as a sentence.
+    /// The edge of a row to its parent as a sentence, if it was not cut.
     fn edge(&self, row: usize) -> Option<(usize, String)> {
         let line = &self.rows[row];
         let (parent, similarity) = line.parent?;
@@ -201,7 +201,7 @@ impl Explainer {
     /// From a row to the root of its cluster.
     fn upwards(&self, row: usize) -> Vec<usize> {
         let mut chain = vec![row];
-        // No longer than the cluster: a damaged file might go in circles.
+        // At most as long as the cluster: a damaged file might contain a cycle.
         while let Some((parent, _)) = self.edge(chain[chain.len() - 1])
             && chain.len() <= self.size(row)
         {
@@ -228,7 +228,7 @@ impl Explainer {
             }
         }
         if let Some((other, what)) = self.outside(row) {
-            let _ = writeln!(text, "The nearest it came to another cluster: {what}, {}.", self.place(other));
+            let _ = writeln!(text, "Its strongest edge to another cluster: {what}, {}.", self.place(other));
         }
         text
     }
@@ -254,7 +254,7 @@ impl Explainer {
     fn together(&self, text: &mut String, a: usize, b: usize) {
         let (up_a, up_b) = (self.upwards(a), self.upwards(b));
         let Some(meeting) = up_a.iter().find(|row| up_b.contains(row)) else {
-            *text += "They are together, but by no chain of single edges.\n";
+            *text += "They are in one cluster, but not connected by a chain of edges.\n";
             return;
         };
         let below =
@@ -285,13 +285,13 @@ impl Explainer {
                 let row = weakest.unwrap_or(&a);
                 let _ = writeln!(
                     text,
-                    "The weakest is {row} - {parent}: look there first if they do not belong together."
+                    "The weakest is {row} - {parent}: check it first if the rows should not be in one cluster."
                 );
             }
         }
     }
 
-    /// The strongest edge between two clusters, and what it lacks.
+    /// The strongest edge between two clusters, and the threshold that it misses.
     fn apart(&self, text: &mut String, a: usize, b: usize) {
         let clusters = [self.rows[a].cluster, self.rows[b].cluster];
         let between = (0..self.rows.len())
@@ -313,7 +313,7 @@ impl Explainer {
         }
     }
 
-    /// The strongest edge of a row to another cluster, and what it lacks.
+    /// The strongest edge of a row to another cluster, and the threshold that it misses.
     fn outside(&self, row: usize) -> Option<(usize, String)> {
         let line = &self.rows[row];
         let (other, similarity, lacks) = match (self.criterion, line.outside) {

@@ -1,6 +1,6 @@
-//! Labels as people give them, any integers, turned into the dense ones that arrays can be indexed with.
+//! Renumbers arbitrary integer labels densely, so that arrays can be indexed with them.
 //!
-//! Cost: O(N): a table when the labels span a range not much wider than N, else hashing.
+//! Cost: O(N), with a table if the range of labels is not much larger than N, else with hashing.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -77,8 +77,7 @@ impl Dense {
     }
 }
 
-/// Multiplies and folds: the default hasher, made against hostile keys, would take most of an evaluation's
-/// time.
+/// Multiplies and folds. The default hasher, which resists chosen keys, would take most of the time of an evaluation.
 #[derive(Default)]
 struct Mix(u64);
 

@@ -1,12 +1,12 @@
-//! What `kinfolk-lab` needs of the internals: it trains networks like the built-in one on synthetic sets, and measures every
-//! kernel. Not part of the interface of this crate.
+//! Internals that `kinfolk-lab` needs: it trains networks like the built-in one on synthetic sets, and measures every kernel.
+//! Not part of the interface of this crate.
 
 pub use crate::connectivity::structural::{EdgeExamples, EdgeTraining, fit_edge_model, near_places};
 pub use crate::knn::Kernel;
 
 use crate::Embeddings;
 
-/// Rows that are of unit length already; their bits are not changed.
+/// Rows that already have unit length; they are not changed.
 pub fn unit_rows(data: Vec<f32>, dim: usize) -> Embeddings {
     Embeddings::from_unit_rows(data, dim)
 }

@@ -1,23 +1,21 @@
-//! How well predicted clusters agree with true identities: pairwise F, BCubed F, NMI.
+//! Scores that compare predicted clusters with true identities: pairwise F, BCubed F, NMI.
 //!
 //! With n_tp the rows of identity t in cluster p, a_t the rows of t, b_p the rows of p and N all rows:
 //!
 //! - Pairwise (Section 4.1): a pair is two rows. precision = sum n_tp (n_tp - 1) / sum b_p (b_p - 1), recall
 //!   = the same over sum a_t (a_t - 1).
-//! - BCubed (Amigo et al. 2009): precision = (1/N) sum n_tp^2 / b_p, recall = (1/N) sum n_tp^2 / a_t: for an
-//!   average row, the share of its cluster that is of its identity, and of its identity that is in its
-//!   cluster.
+//! - BCubed (Amigo et al. 2009): precision = (1/N) sum n_tp^2 / b_p, recall = (1/N) sum n_tp^2 / a_t: the mean
+//!   over rows of the share of a row's cluster that has its identity, and of its identity that is in its cluster.
 //! - NMI: mutual information over the arithmetic mean of the two entropies, as scikit-learn does by default.
 //!
 //! F is the harmonic mean of precision and recall, 0 when both are 0.
 //!
-//! Where a ratio is 0/0 nothing was claimed wrongly and it counts as 1: pairwise precision when no two rows
-//! share a cluster, pairwise recall when no two share an identity. NMI is 1 when both sides are one single
-//! group, 0 when they share no information.
+//! A ratio of 0/0 counts as 1, because no pair is wrong: pairwise precision if no two rows share a cluster, pairwise recall if
+//! no two share an identity. NMI is 1 if both sides are a single group, 0 if they share no information.
 //!
 //! Pairs are counted exactly: rows are fewer than 2^32, so pairs and sums of squares are below 2^64.
 //!
-//! Cost: O(N) time; at most some 50 bytes per row. Measured: 0.25 s for 5.2 million rows.
+//! Cost: O(N) time; at most about 50 bytes per row.
 
 mod judge;
 
@@ -30,9 +28,9 @@ use serde::{Deserialize, Serialize};
 /// Precision, recall and their harmonic mean.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Fscore {
-    /// How much of what was put together belongs together.
+    /// The share of what is in one cluster that is of one identity.
     pub precision: f64,
-    /// How much of what belongs together was put together.
+    /// The share of what is of one identity that is in one cluster.
     pub recall: f64,
     /// Harmonic mean of the two.
     pub f: f64,
@@ -80,8 +78,8 @@ pub struct PairCounts {
     pub predicted: u64,
 }
 
-/// Compares predicted labels with true ones. Labels are any integers; only which rows share one matters. That holds for
-/// negative ones as well: rows of noise that share the label -1 count as one cluster, as in scikit-learn.
+/// Compares predicted labels with true ones. Labels are arbitrary integers, of which only equality matters. This includes
+/// negative ones: noise rows, which share the label -1, count as one cluster, as in scikit-learn.
 ///
 /// Fails when the two do not have the same length, or are empty.
 ///

@@ -1,33 +1,32 @@
-//! How a long stage tells whoever is watching how far it is, and hears that it should end.
+//! Progress and cancellation of long stages.
 
 use crate::{Error, Result};
 
 /// Receives the progress of a stage. The library calls it from worker threads; the command draws a bar,
 /// the Python package drives `tqdm`, and `&()` ignores it.
 ///
-/// It is also how to end work early: once [`cancelled`](Progress::cancelled) is true, the call that was given it returns
-/// [`Error::Cancelled`] soon. Stages hold nothing that could be left half done: their results are values, and files appear
-/// whole or not at all.
+/// It also cancels work: once [`cancelled`](Progress::cancelled) is true, the call returns [`Error::Cancelled`] soon. No
+/// partial result remains, because results are values and files are written atomically.
 pub trait Progress: Sync {
     /// A stage of `total` steps begins; the one before it, if any, is over.
     fn begin(&self, stage: &str, total: u64);
     /// `steps` more of the current stage are done.
     fn advance(&self, steps: u64);
-    /// Something worth knowing about the current stage, such as the loss of training; it replaces the note before.
+    /// A note about the current stage, such as the training loss; it replaces the previous note.
     fn note(&self, _text: &str) {}
-    /// True once the caller wants the work to end: long stages then return [`Error::Cancelled`] soon.
+    /// True once the caller wants to cancel: long stages then return [`Error::Cancelled`] soon.
     ///
     /// Called often and from many threads, so it should be cheap; once true it must stay true.
     fn cancelled(&self) -> bool {
         false
     }
-    /// [`Error::Cancelled`] once the caller wants the work to end.
+    /// [`Error::Cancelled`] once [`cancelled`](Progress::cancelled) is true.
     fn check(&self) -> Result<()> {
         if self.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
 
-/// Passes on nothing but the wish to end the work: for a stage within another, whose steps are the ones that count.
+/// Forwards cancellation only, for a stage within another stage that reports the progress.
 pub struct Quiet<'a>(pub &'a dyn Progress);
 
 impl Progress for Quiet<'_> {

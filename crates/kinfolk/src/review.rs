@@ -1,15 +1,14 @@
-//! Which decisions of a clustering are most worth a person's look.
+//! Lists the decisions of a clustering that are most worth checking by a person.
 //!
-//! A cluster is held together by the edges of a tree: cutting one parts the rows below it from the rest. An edge between two
-//! clusters that was not taken would have made them one. Each such decision is wrong with some probability, and the more
-//! rows it moves, the worse: decisions are listed by the product of that probability and 1 + log2 of the rows on the smaller
-//! side.
+//! A cluster is connected by the edges of a tree: cutting one separates the rows below it from the rest. An edge between two
+//! clusters that was not used would have merged them. Each such decision is wrong with some probability, and affects a number
+//! of rows. Decisions are sorted by the product of that probability and 1 + log2 of the rows on the smaller side.
 //!
 //! Cost: O(N log N).
 
 use crate::{Clustering, Reason};
 
-/// How fast trust in a link grows with its distance from tau.
+/// The scale of the logistic function from similarity - tau to probability.
 const SOFTNESS: f32 = 0.05;
 
 /// Decisions that are wrong with less probability than this are not listed.
@@ -18,9 +17,9 @@ const LEAST_DOUBT: f32 = 0.05;
 /// A decision that may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Doubt {
-    /// True if the two rows were put into one cluster, false if they were kept apart.
+    /// True if the two rows are in one cluster, false if they are not.
     pub together: bool,
-    /// The rows of the edge it hangs on.
+    /// The rows of the deciding edge.
     pub rows: [u32; 2],
     /// Rows on both sides of the edge: of a cluster and the rest of it, or of two clusters.
     pub sizes: [u32; 2],
@@ -41,11 +40,11 @@ impl Doubt {
     }
 }
 
-/// The decisions most worth a look, at most `most`, the most doubtful first.
+/// The decisions most worth checking, at most `most`, the most doubtful first.
 ///
 /// With [`Kin`](crate::Kin) the probabilities are those of the edges. Other methods cut at a similarity tau; there the
-/// probability of a link of similarity s is taken to be 1 / (1 + exp((tau - s) / 0.05)), which gives an order and no
-/// more. Methods that keep no reasons have no decisions to list, and neither have clusterings with noise.
+/// probability of a link of similarity s is taken to be 1 / (1 + exp((tau - s) / 0.05)), which is not calibrated and only
+/// gives an order. The list is empty for methods that return no reasons and for clusterings with noise.
 ///
 /// ```
 /// use kinfolk::{Clusterer, Density, Embeddings, review};
@@ -67,8 +66,8 @@ pub fn review(found: &Clustering, most: usize) -> Vec<Doubt> {
     let sizes = found.sizes();
     let size = |row: usize| sizes[labels[row] as usize] as u32;
 
-    // For each row the edge that keeps it in its cluster, and one that might have taken it to another: the other row,
-    // similarity and probability.
+    // For each row the edge to its parent, and the strongest one to another cluster: the other row, similarity and
+    // probability.
     let edges = |row: usize| -> [Option<(u32, f32, f32)>; 2] {
         match &found.reason {
             Reason::None => [None; 2],

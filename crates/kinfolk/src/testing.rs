@@ -1,4 +1,4 @@
-//! What the tests of several stages share.
+//! Helpers for the tests of several stages.
 
 use crate::{Embeddings, KnnGraph};
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ pub fn graphs() -> impl Strategy<Value = KnnGraph> {
 
 /// A graph of thousands of edges, enough for the work to be split.
 pub fn large_graph(n: usize, k: usize) -> KnnGraph {
-    // A walk with a stride: every list mixes near and far vertices, and hubs, without a random generator.
+    // Ids with a stride: every list mixes near vertices, far vertices and hubs, without a random generator.
     let mut strides: Vec<usize> = Vec::new();
     for j in 0..k {
         let free = (j * j * 7..).map(|stride| stride % (n - 1)).find(|stride| !strides.contains(stride));

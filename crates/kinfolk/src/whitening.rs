@@ -1,9 +1,9 @@
-//! Whitening by how rows of one identity differ: directions in which they differ much count less.
+//! Whitening by the covariance within identities: directions in which rows of one identity vary much get less weight.
 //!
-//! W is the covariance of rows about the mean of their identity, every identity with two rows or more weighing as one, and
+//! W is the covariance of rows about the mean of their identity, with equal weight for every identity of two or more rows, and
 //! W' = (1 - shrink) W + shrink mean(diag W) I. Rows become L^-1 x with W' = L L^T, so that their dot products are
-//! x^T W'^-1 y: within-class covariance normalisation (Hatch, Kajarekar and Stolcke, 2006). It needs labels of the
-//! domain, and serves other identities of it.
+//! x^T W'^-1 y: within-class covariance normalisation (Hatch, Kajarekar and Stolcke, 2006). It needs labels from
+//! the domain, and applies to other identities of the same domain.
 //!
 //! Cost: O(N D^2) to fit and to apply, O(D^3) for the factor; memory a second matrix of embeddings.
 
@@ -11,10 +11,10 @@ use crate::knn::dot;
 use crate::{Embeddings, Error, Result};
 use rayon::prelude::*;
 
-/// Partial sums of the covariance: a number that does not depend on the threads.
+/// The number of partial sums of the covariance, which does not depend on the number of threads.
 const PARTS: usize = 16;
 
-/// A linear map under which rows of one identity differ alike in all directions.
+/// A linear map after which rows of one identity vary equally in all directions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whitening {
     dim: usize,
@@ -23,7 +23,7 @@ pub struct Whitening {
 }
 
 impl Whitening {
-    /// From the rows that are `taken` and their labels; `None` where no identity has two of them that differ.
+    /// Fits it to the rows that are `taken` and their labels; `None` if no identity has two of them that differ.
     ///
     /// ```
     /// use kinfolk::{Embeddings, Whitening};
@@ -52,7 +52,7 @@ impl Whitening {
         (0..dim).for_each(|a| covariance[a * dim + a] += shrink * mean);
         factorise(&mut covariance, dim)?;
         invert(&mut covariance, dim);
-        // Only directions matter; numbers near 1 are easier to read.
+        // Rows are normalised afterwards, so the scale is arbitrary; this one gives numbers near 1.
         let scale = mean.sqrt();
         Some(Self { dim, inverse: covariance.iter().map(|&value| (scale * value) as f32).collect() })
     }

@@ -1,4 +1,4 @@
-//! The same small graphs through the Infomap program (`data/make_infomap.py`) and through kinfolk.
+//! Compares kinfolk with the Infomap program (`data/make_infomap.py`) on the same small graphs.
 
 use kinfolk::{Flow, MapParams, WeightedGraph, codelength, map_equation};
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The same small inputs through scipy and scikit-learn (`data/make_scipy.py`) and through kinfolk.
+//! Compares kinfolk with SciPy and scikit-learn (`data/make_scipy.py`) on the same small inputs.
 
 use kinfolk::{Adjacency, KnnGraph, metrics};
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Long work ends soon, with `Error::Cancelled`, once its watcher wants it to.
+//! Long calls end soon, with `Error::Cancelled`, once they are cancelled.
 
 mod fuse;
 

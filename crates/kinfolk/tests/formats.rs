@@ -1,4 +1,4 @@
-//! One file of every format of results, kept: what was written once is read for ever.
+//! Reads stored files of every version of the result formats, so that old results stay readable.
 
 use kinfolk::results::{RUN_FORMAT, Run, parse_clusters};
 use kinfolk::{Edge, RowReason};
@@ -31,7 +31,7 @@ fn newer_and_damaged_run_json_is_refused() {
     );
     for text in ["", "{", "[1]", &RUN_2[..RUN_2.len() / 2], &RUN_2.replacen("\"rows\": 4", "\"rows\": -4", 1)]
     {
-        assert!(message(text).starts_with("out/run.json: expected what `kinfolk cluster` writes, found "));
+        assert!(message(text).starts_with("out/run.json: expected a run.json of `kinfolk cluster`, found "));
     }
 }
 

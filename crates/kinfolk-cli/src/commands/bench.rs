@@ -1,5 +1,4 @@
-//! `kinfolk bench`: runs the program `kinfolk-lab`, which measures. It is a program of its own because nobody who
-//! clusters needs it.
+//! `kinfolk bench`: runs the program `kinfolk-lab`. It is a separate program because it is not needed for clustering.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -8,17 +7,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Measure speed and quality, by the program kinfolk-lab
-// Its own help is that of kinfolk-lab.
+/// Measure speed and quality (runs kinfolk-lab)
+// --help is passed on to kinfolk-lab.
 #[derive(Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Arguments {
-    /// What kinfolk-lab is given; --help lists it
+    /// Arguments of kinfolk-lab; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
 
-/// Runs kinfolk-lab on as many threads as this command has; its exit code.
+/// Runs kinfolk-lab with the same number of threads and returns its exit code.
 pub fn run(arguments: Arguments) -> Result<u8, Failure> {
     let Some(program) = find_program() else {
         let found = "none (build it with: cargo build --release -p kinfolk-lab)";
@@ -31,11 +30,11 @@ pub fn run(arguments: Arguments) -> Result<u8, Failure> {
         .env("RAYON_NUM_THREADS", rayon::current_num_threads().to_string())
         .status()
         .map_err(|e| kinfolk::Error::io(&program, e))?;
-    // A program that a signal ended has no code.
+    // A program that was ended by a signal has no exit code.
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The program beside this one, or else on the PATH.
+/// The program in the directory of this one, or else on the PATH.
 fn find_program() -> Option<PathBuf> {
     let beside = env::current_exe().ok().and_then(|own| own.parent().map(PathBuf::from));
     let path = env::var_os("PATH").unwrap_or_default();

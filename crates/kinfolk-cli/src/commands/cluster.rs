@@ -13,36 +13,36 @@ use kinfolk_nn::ModelFile;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Group rows of the same identity
+/// Cluster rows by identity
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk cluster faces.npy -o album
           writes album/labels.npy, album/clusters.csv, album/review.csv and album/run.json
 
-Options that a method does not use are refused. docs/methods.md says which method to use when, and lists its parameters.")]
+Options that a method does not use are refused. docs/methods.md describes all methods and their parameters.")]
 pub struct Arguments {
     #[command(flatten)]
     features: Features,
-    /// Directory to write to [default: the name of FEATURES, then -clusters]
+    /// Directory to write to [default: the name of FEATURES with the suffix -clusters]
     #[arg(short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How to cluster [default: the method of the model; without one kin, or density if --tau, -m, --confidence or
-    /// --radius is given]
+    /// Clustering method [default: the method of the model; without a model kin, or density if --tau, -m, --confidence
+    /// or --radius is given]
     #[arg(long, value_name = "NAME", value_parser = method_names(|_| true))]
     method: Option<String>,
-    /// Trained model (`kinfolk train` or `import`); the options below override its settings
+    /// Model file of `kinfolk train` or `import`; the options below override its settings
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     #[command(flatten)]
     neighbours: Neighbours,
-    /// Neighbours found before (`kinfolk knn`, or the published layout), instead of a search
+    /// Precomputed kNN graph, by `kinfolk knn` or in the published layout, instead of a search
     #[arg(long, value_name = "GRAPH", conflicts_with_all = ["exact", "recall"])]
     graph: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
-    /// Any parameter of the method, as NAME=VALUE; a wrong name is answered with the right ones
+    /// Any parameter of the method, as NAME=VALUE; an unknown name lists the known ones
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
     parameters: Vec<(String, String)>,
-    /// True labels: the result is compared with them
+    /// True labels, to score the result
     #[arg(long, value_name = "LABELS")]
     labels: Option<PathBuf>,
     /// Print run.json instead of a summary
@@ -50,31 +50,31 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Parameters of methods that have an option of their own.
+/// Parameters of methods that are options of the command.
 #[derive(Args)]
 struct Settings {
-    /// Which mistake of kin is worse: precision (rather split an identity than mix two), balanced, recall, or the
-    /// probability from 0 to 1 that an edge must exceed [default: balanced]
+    /// Which error kin avoids: precision (avoids mixing identities), recall (avoids splitting them), balanced, or a
+    /// minimum edge probability from 0 to 1 [default: balanced]
     #[arg(long, value_name = "WHAT")]
     prefer: Option<String>,
-    /// Clusters to make, for methods that must be told
+    /// Number of clusters, for methods that need it
     #[arg(long, value_name = "C")]
     clusters: Option<String>,
-    /// Cut links of at most this similarity; found from the set if neither given nor in the model
+    /// Cut links of at most this similarity [default: that of the model, else derived from the data]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tau: Option<String>,
-    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs; -1 lets GCN-E
-    /// choose one from all neighbours [default: 1]
+    /// Links of each row to rows of higher confidence: 1 builds trees, more builds directed acyclic graphs; -1 lets
+    /// GCN-E choose one from all neighbours [default: 1]
     #[arg(short, value_name = "M", allow_negative_numbers = true)]
     m: Option<String>,
-    /// What makes a row confident in the density tree: u-num, u-weight, s-nbr, s-avg or s-center; several, separated by
-    /// commas, are averaged by rank; those that begin with s need --labels [default: u-weight]
+    /// Confidence of the density tree: u-num, u-weight, s-nbr, s-avg or s-center. Several, separated by commas, are
+    /// averaged by rank. s-nbr, s-avg and s-center need --labels [default: u-weight]
     #[arg(long, value_name = "NAME")]
     confidence: Option<String>,
     /// Cosine distance within which u-num and u-weight count neighbours [default: 1]
     #[arg(long, value_name = "R")]
     radius: Option<String>,
-    /// Share of rows, the most confident, whose parents GCN-E chooses
+    /// Share of the rows, the most confident ones, whose parents GCN-E chooses
     #[arg(long, value_name = "R")]
     rho: Option<String>,
     /// Share of density in the confidence of GCN-V
@@ -104,13 +104,13 @@ impl Settings {
         ] {
             given.add(option, name, value.as_deref());
         }
-        // A graph that is asked for is rebuilt.
+        // --k-rebuild implies that the graph is rebuilt.
         given.add("--k-rebuild", "rebuild", self.k_rebuild.as_ref().map(|_| "true"));
         given.add("--no-rebuild", "rebuild", self.no_rebuild.then_some("false"));
         given
     }
 
-    /// Whether an option is given that only trees of confidence have.
+    /// Whether an option is given that only the density tree has.
     fn of_trees(&self) -> bool {
         [&self.tau, &self.m, &self.confidence, &self.radius].iter().any(|option| option.is_some())
     }
@@ -207,7 +207,7 @@ fn method(arguments: &Arguments) -> Result<Box<dyn Method>, Failure> {
             let default = if arguments.settings.of_trees() { "density" } else { "kin" };
             let name = arguments.method.as_deref().unwrap_or(default);
             if kinfolk_methods::find(name)?.info().needs_model {
-                let message = format!("--method {name}: expected --model with its networks, found none");
+                let message = format!("--method {name}: expected a --model, found none");
                 return Err(Failure::Usage(message));
             }
             kinfolk_methods::new(name)?
@@ -220,7 +220,7 @@ fn method(arguments: &Arguments) -> Result<Box<dyn Method>, Failure> {
     }
     if method.info().needs_clusters && method.parameters().get("clusters").is_none_or(|value| value == "auto")
     {
-        let message = format!("--clusters: expected how many for --method {name}, found none");
+        let message = format!("--clusters: expected the number of clusters for --method {name}, found none");
         return Err(Failure::Usage(message));
     }
     let confidence = method.parameters().get("confidence").unwrap_or_default();
@@ -241,7 +241,9 @@ fn with_model(arguments: &Arguments, path: &Path) -> Result<Box<dyn Method>, Fai
     match kinfolk_methods::load(file.clone(), Some(name)) {
         Err(Error::Parameter { field: "method", .. }) => {
             let of = kinfolk_methods::load(file, None)?.info().name;
-            Err(Failure::Usage(format!("--method {name}: expected a model of it, found one of {of}")))
+            Err(Failure::Usage(format!(
+                "--method {name}: expected a model of this method, found one of {of}"
+            )))
         }
         Err(Error::Parameter { field: "model", expected, .. }) => {
             let place = path.display();
@@ -262,7 +264,7 @@ fn check_neighbours(arguments: &Arguments, graph: &KnnGraph) -> Result<(), Failu
     }
 }
 
-/// What the summary says of the method's own choices.
+/// The parameters that the method chose, for the summary.
 fn how(found: &Clustering) -> String {
     let mut text = match &found.reason {
         Reason::Edges(_) => format!(", K {}", found.report.k().unwrap_or(0)),

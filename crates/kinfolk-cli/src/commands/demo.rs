@@ -1,4 +1,4 @@
-//! `kinfolk demo`: a small set, its clusters without labels and by a model trained on others, scores and a picture.
+//! `kinfolk demo`: generates a small set, clusters it without labels and with a trained model, and draws a picture.
 
 use super::{make_directory, write_text};
 use crate::bars::Bars;
@@ -12,7 +12,7 @@ use kinfolk::{Clusterer, Context, Density, KnnParams, Problem, Progress, io, knn
 use kinfolk_nn::{Checkpoints, GcnVTraining, Learn};
 use std::path::PathBuf;
 
-/// Make a small set, cluster it without labels and with a model, print the scores and draw a picture
+/// Generate a small set, cluster it without labels and with a trained model, print scores and draw a picture
 #[derive(Args)]
 #[command(
     after_help = "Example:  kinfolk demo\n          writes kinfolk-demo/features.npy, labels.npy, clusters.npy, model.safetensors and picture.svg"
@@ -55,7 +55,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let at = map(&graph, 0);
     let grouped = alone_as_grey(&found.labels);
     let found_title = format!(
-        "{} clusters found without labels, {} rows left alone (grey)",
+        "{} clusters found without labels, {} single rows (grey)",
         scores.clusters - scores.singletons,
         scores.singletons
     );
@@ -72,7 +72,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let lines = [
         table::scores("kin, no labels", &scores),
         table::scores("density, no labels", &tree),
-        table::scores("gcn-v, trained on 120 others", &with_model),
+        table::scores("gcn-v, trained on 120 other identities", &with_model),
     ];
     table::print(&headings, &lines);
     println!("\n{}", file("picture.svg").display());

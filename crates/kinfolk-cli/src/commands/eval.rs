@@ -1,4 +1,4 @@
-//! `kinfolk eval`: compares labels with the truth.
+//! `kinfolk eval`: compares predicted labels with true ones.
 
 use crate::failure::Failure;
 use crate::table;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// True labels: .npy of integers, or text with one integer per line
     truth: PathBuf,
-    /// Predicted labels, in the same forms
+    /// Predicted labels, in the same formats
     predicted: PathBuf,
     /// Print JSON
     #[arg(long)]

@@ -1,11 +1,11 @@
-//! `kinfolk explain`: why a row is in its cluster, and why two rows are together or not.
+//! `kinfolk explain`: why a row is in its cluster, and why two rows are in one cluster or not.
 
 use crate::failure::Failure;
 use clap::Args;
 use kinfolk::results::read_results;
 use std::path::PathBuf;
 
-/// Say why a row is in its cluster, or why two rows are together or not
+/// Explain why a row is in its cluster, or why two rows are in one cluster or not
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk explain album 17 4031
           where album is what `kinfolk cluster faces.npy -o album` wrote; rows count from 0")]

@@ -1,4 +1,4 @@
-//! `kinfolk import`: published checkpoints become one model file.
+//! `kinfolk import`: converts published checkpoints to a model file.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -6,23 +6,23 @@ use kinfolk_nn::{GcnConfig, GcnModel, read_checkpoint};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Make a model of published GCN-V and GCN-E checkpoints (.pth)
+/// Convert published GCN-V and GCN-E checkpoints (.pth) to a model file
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk import gcn_v.pth gcn_e.pth -o model.safetensors
           kinfolk cluster faces.npy --model model.safetensors
 
-The checkpoint's pickle is interpreted, never run: it can make tensors and nothing else.")]
+The checkpoint's pickle is parsed, never executed: it can only create tensors.")]
 pub struct Arguments {
     /// Checkpoint of GCN-V, written by torch.save
     gcn_v: PathBuf,
-    /// Checkpoint of GCN-E; without it the model takes the nearest candidate
+    /// Checkpoint of GCN-E; without it the model links rows to the nearest candidate
     gcn_e: Option<PathBuf>,
     /// File to write: .safetensors
     #[arg(short, value_name = "MODEL")]
     output: PathBuf,
     #[command(flatten)]
     settings: Settings,
-    /// Print what was done as JSON
+    /// Print a summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -30,7 +30,7 @@ pub struct Arguments {
 /// How a model is applied, where it differs from the defaults.
 #[derive(Args, Clone)]
 struct Settings {
-    /// Neighbours of each row, itself excluded; the published code counts it [default: 80]
+    /// Neighbours of each row without the row itself, which the published code counts [default: 80]
     #[arg(short, value_name = "K")]
     k: Option<usize>,
     /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V [default: 80]
@@ -39,11 +39,11 @@ struct Settings {
     /// Cut links of at most this similarity [default: 0.8]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tau: Option<f32>,
-    /// Share of rows, the most confident, whose parents GCN-E chooses [default: 0.1]
+    /// Share of the rows, the most confident ones, whose parents GCN-E chooses [default: 0.1]
     #[arg(long, value_name = "R")]
     rho: Option<f32>,
-    /// Links of each row to rows of higher confidence: 1 makes trees, more makes directed acyclic graphs; -1 lets GCN-E
-    /// choose one from all neighbours [default: 1]
+    /// Links of each row to rows of higher confidence: 1 builds trees, more builds directed acyclic graphs; -1 lets
+    /// GCN-E choose one from all neighbours [default: 1]
     #[arg(short, value_name = "M", allow_negative_numbers = true)]
     m: Option<i64>,
     /// Do not rebuild the graph from the embeddings of GCN-V

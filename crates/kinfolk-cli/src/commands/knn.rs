@@ -1,4 +1,4 @@
-//! `kinfolk knn`: finds neighbours and writes them as a graph.
+//! `kinfolk knn`: searches for nearest neighbours and writes the graph.
 
 use super::{Features, Neighbours, check_writable};
 use crate::bars::Bars;
@@ -24,10 +24,10 @@ pub struct Arguments {
     /// File to write: .npz with `ids` and `similarities`
     #[arg(short, value_name = "GRAPH")]
     output: PathBuf,
-    /// Write the layout of the published code instead: `data`, N x 2 x (K + 1), with self and 1 - similarity
+    /// Write the layout of the published code instead: `data`, N x 2 x (K + 1), with the row itself and 1 - similarity
     #[arg(long)]
     published: bool,
-    /// Print what was done as JSON
+    /// Print a summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the graph was found, for a person.
+/// How the graph was found, as text.
 pub fn describe(report: &KnnReport) -> String {
     match report.recall {
         Some(recall) => format!("recall {recall:.4} measured on a sample"),
@@ -71,7 +71,7 @@ pub fn describe(report: &KnnReport) -> String {
     }
 }
 
-/// How the graph was found, for a program.
+/// How the graph was found, as JSON.
 pub fn as_json(rows: usize, k: usize, report: &KnnReport) -> serde_json::Value {
     json!({
         "rows": rows,

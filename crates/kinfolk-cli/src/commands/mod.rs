@@ -1,4 +1,4 @@
-//! One file for each word of the command.
+//! One file for each subcommand.
 
 pub mod bench;
 pub mod cluster;
@@ -22,7 +22,7 @@ pub fn method_names(take: fn(&MethodInfo) -> bool) -> PossibleValuesParser {
     PossibleValuesParser::new(infos.map(|info| PossibleValue::new(info.name).help(info.summary)))
 }
 
-/// Options that stand for parameters of a method.
+/// Options that set parameters of a method.
 #[derive(Default)]
 pub struct MethodParameters<'a>(Vec<(&'static str, &'static str, &'a str)>);
 
@@ -32,7 +32,7 @@ impl<'a> MethodParameters<'a> {
         self.0.extend(value.map(|value| (option, name, value)));
     }
 
-    /// Sets them; refuses those that the method does not have.
+    /// Sets the parameters; refuses options that the method does not have.
     pub fn apply(&self, parameters: &mut dyn Parameters, method: &str) -> Result<(), Failure> {
         for (option, name, value) in &self.0 {
             if parameters.get(name).is_none() {
@@ -45,11 +45,11 @@ impl<'a> MethodParameters<'a> {
     }
 }
 
-/// Where the embeddings are.
+/// The file of the embeddings.
 #[derive(Args, Clone)]
 pub struct Features {
-    /// Embeddings, one row each: .npy, .npz, .parquet or .bin (with --dim, unless it is DATA/features/NAME.bin and there
-    /// is DATA/labels/NAME.meta, the published layout)
+    /// Embeddings, one per row: .npy, .npz, .parquet or .bin. A .bin file needs --dim, except in the published layout
+    /// DATA/features/NAME.bin with DATA/labels/NAME.meta
     pub features: PathBuf,
     /// Columns of a .bin file; in the published layout they follow from the number of labels
     #[arg(long, value_name = "D")]
@@ -67,25 +67,25 @@ impl Features {
     }
 }
 
-/// How to find neighbours.
+/// Options of the neighbour search.
 #[derive(Args, Clone)]
 pub struct Neighbours {
     /// Neighbours of each row, itself excluded [default: 80]
     #[arg(short, value_name = "K")]
     pub k: Option<usize>,
-    /// Find every true neighbour [default up to 50,000 rows]
+    /// Exact search [default up to 50,000 rows]
     #[arg(long, conflicts_with = "recall")]
     pub exact: bool,
-    /// Find this share of the true neighbours, measured on a sample [default above 50,000 rows: 0.98]
+    /// Approximate search with this recall, measured on a sample [default above 50,000 rows: 0.98]
     #[arg(long, value_name = "R")]
     pub recall: Option<f32>,
-    /// Seed of everything random
+    /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
 }
 
 impl Neighbours {
-    /// How to search.
+    /// The kind of search.
     pub fn search(&self) -> Search {
         match self.recall {
             Some(recall) => Search::Recall(recall),
@@ -104,14 +104,14 @@ impl Neighbours {
     /// Warns when K is too large for a set of `rows` rows.
     pub fn warn(&self, rows: usize) {
         let k = self.k.unwrap_or(KnnParams::default().k);
-        // One row has no neighbours to be short of.
+        // A set of one row has no neighbours for any K.
         if k >= rows && rows > 1 {
             eprintln!("warning: -k {k}: expected less than the {rows} rows; using {}", rows - 1);
         }
     }
 }
 
-/// Makes the directory that results go to, and those above it.
+/// Creates the directory for results and its parents.
 pub fn make_directory(directory: &Path) -> Result<(), Failure> {
     if directory.exists() && !directory.is_dir() {
         return Err(kinfolk::Error::format(directory, "a directory to write to", "a file").into());
@@ -119,13 +119,13 @@ pub fn make_directory(directory: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(directory).map_err(|e| kinfolk::Error::io(directory, e).into())
 }
 
-/// Fails now, not after an hour of work, if a file cannot be written there.
+/// Fails before the work, not after it, if a file cannot be written there.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     kinfolk::io::AtomicFile::create(path)?;
     Ok(())
 }
 
-/// Writes a text file whole or not at all.
+/// Writes a text file atomically.
 pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     use std::io::Write;
     let mut file = kinfolk::io::AtomicFile::create(path)?;

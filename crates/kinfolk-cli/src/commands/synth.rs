@@ -1,4 +1,4 @@
-//! `kinfolk synth`: writes a labelled set as hard as MS-Celeb-1M.
+//! `kinfolk synth`: writes a synthetic labelled set that is as hard as MS-Celeb-1M.
 
 use super::make_directory;
 use crate::bars::Bars;
@@ -8,7 +8,7 @@ use kinfolk::io::write_npy_i64;
 use kinfolk::synth::{Synth, SynthParams};
 use std::path::PathBuf;
 
-/// Write a labelled set that is as hard as MS-Celeb-1M, of any size
+/// Write a synthetic labelled set that is as hard as MS-Celeb-1M
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk synth set --identities 1500 --seed 1
           writes set/features.npy and set/labels.npy
@@ -23,10 +23,10 @@ pub struct Arguments {
     /// Number of columns
     #[arg(long, value_name = "D", default_value_t = 256)]
     dim: usize,
-    /// The same seed gives the same bytes
+    /// Random seed; the same seed gives the same bytes
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Write a train and a test part of different identities; this share of them is for training
+    /// Write a training and a test part with disjoint identities; this share of them is for training
     #[arg(long, value_name = "SHARE")]
     split: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! `kinfolk train`: from labelled embeddings to a model.
+//! `kinfolk train`: trains a model on labelled embeddings.
 
 use super::{Features, MethodParameters, Neighbours, check_writable, method_names};
 use crate::bars::Bars;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-/// Train a model on labelled rows, to cluster rows of other identities
+/// Train a model on labelled rows, for clustering rows of other identities
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk train train_features.npy train_labels.npy -o model.safetensors
           kinfolk cluster test_features.npy --model model.safetensors
 
-Options that a method does not use are refused. After every epoch of gcn-v and gcn-ve, MODEL holds what there is so far: it
-can be used, and --resume continues from there.")]
+Options that a method does not use are refused. With gcn-v and gcn-ve, MODEL is written after every epoch: it is usable, and
+--resume continues from it.")]
 pub struct Arguments {
     #[command(flatten)]
     features: Features,
@@ -34,15 +34,15 @@ pub struct Arguments {
     method: String,
     #[command(flatten)]
     neighbours: Neighbours,
-    /// Neighbours found before (`kinfolk knn`, or the published layout), instead of a search
+    /// Precomputed kNN graph, by `kinfolk knn` or in the published layout, instead of a search
     #[arg(long, value_name = "GRAPH", conflicts_with_all = ["exact", "recall"])]
     graph: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
-    /// Continue an interrupted training whose result so far is MODEL; gcn-v and gcn-ve only
+    /// Continue the interrupted training of MODEL; gcn-v and gcn-ve only
     #[arg(long)]
     resume: bool,
-    /// Print what was done as JSON
+    /// Print a summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -50,35 +50,35 @@ pub struct Arguments {
 /// Parameters of training.
 #[derive(Args)]
 struct Settings {
-    /// Passes over the training examples [default: 20 for GCN-V, 4 for L-GCN, 10 for LTC, 3 for kin]
+    /// Epochs [default: 20 for GCN-V, 4 for L-GCN, 10 for LTC, 3 for kin]
     #[arg(long, value_name = "E")]
     epochs: Option<String>,
-    /// Examples in one step of training [default: 64, of rows up to 256 where there are many; 16 pivots, 32 proposals]
+    /// Batch size [default: 64 rows, up to 256 on large sets; 16 pivots for L-GCN, 32 proposals for LTC]
     #[arg(long, value_name = "ROWS")]
     batch: Option<String>,
-    /// Learning rate at the start [default: 0.1; 0.01 for L-GCN and GCN-D]
+    /// Initial learning rate [default: 0.1; 0.01 for L-GCN and GCN-D]
     #[arg(long, value_name = "RATE")]
     learning_rate: Option<String>,
-    /// Share of the identities that is not trained on; thresholds and the best epoch are chosen by them [default: 0.1,
+    /// Share of the identities that are held out from training, to choose thresholds and the best epoch [default: 0.1,
     /// for kin 0.3]
     #[arg(long, value_name = "SHARE")]
     validation: Option<String>,
-    /// Graph convolutions of GCN-V [default: 1]
+    /// Number of graph convolutions of GCN-V [default: 1]
     #[arg(long, value_name = "L")]
     layers: Option<String>,
     /// The confidence that GCN-V learns: s-nbr, s-avg or s-center [default: s-nbr]
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
-    /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V [default: as -k]
+    /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V [default: the value of -k]
     #[arg(long, value_name = "K")]
     k_rebuild: Option<String>,
-    /// The loss of GCN-E: squares, as in the paper, or cross-entropy, as in its published code [default: squares]
+    /// Loss of GCN-E: squares, as in the paper, or cross-entropy, as in its published code [default: squares]
     #[arg(long, value_name = "NAME")]
     loss: Option<String>,
-    /// Where GCN-E chooses from: 1, the neighbours of higher confidence; -1, all neighbours [default: 1]
+    /// Candidates of GCN-E: 1, the neighbours of higher confidence; -1, all neighbours [default: 1]
     #[arg(short, value_name = "M", allow_negative_numbers = true)]
     m: Option<String>,
-    /// Where to train: cpu, or wgpu and cuda where kinfolk was built with them [default: cpu]
+    /// Device to train on: cpu, or wgpu and cuda if kinfolk was built with them [default: cpu]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 }
@@ -104,18 +104,18 @@ impl Settings {
     }
 }
 
-/// What an interruption leaves behind, and says so. Whoever holds the lock is not interrupted.
+/// The message to print when training is interrupted. Holding the lock delays the interruption.
 #[derive(Clone, Default)]
 struct Interruption(Arc<Mutex<Option<String>>>);
 
 impl Interruption {
-    /// From now on Ctrl-C ends the command, but not while the lock is held.
+    /// Installs a handler for Ctrl-C, which ends the command as soon as the lock is free.
     fn listen(&self) -> Result<(), Failure> {
         let left = self.clone();
         let stop = move || {
             match &*left.lock() {
                 Some(message) => eprintln!("\n{message}"),
-                None => eprintln!("\ninterrupted before the first epoch was over: nothing was written"),
+                None => eprintln!("\ninterrupted before the end of the first epoch: nothing was written"),
             }
             std::process::exit(130);
         };
@@ -126,13 +126,13 @@ impl Interruption {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Writes the state of training, and what to say if it ends here.
+    /// Writes the state of training, and prepares the message for an interruption.
     fn save(&self, unfinished: &Unfinished, path: &Path) -> kinfolk::Result<()> {
         let mut message = self.lock();
         unfinished.write(path)?;
         let network = if unfinished.gcn_v.is_some() { "GCN-E" } else { "GCN-V" };
         *message = Some(format!(
-            "interrupted after epoch {} of {network}; {} can be used as it is, and --resume continues from there",
+            "interrupted after epoch {} of {network}; {} is usable, and --resume continues from it",
             unfinished.state.best.history.len(),
             path.display()
         ));
@@ -198,12 +198,12 @@ fn train(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the model file says of how it is applied.
+/// The configuration in the model file.
 fn config(trained: &Trained) -> Map<String, Value> {
     trained.model().map(|model| model.description().clone()).unwrap_or_default()
 }
 
-/// What a user of the model should know.
+/// Notes for users of the model.
 fn notes(trained: &Trained) -> Vec<&'static str> {
     let left_out =
         trained.networks.iter().any(|network| network.0 == "gcn_e") && config(trained)["rho"] == 0.0;
@@ -213,7 +213,7 @@ fn notes(trained: &Trained) -> Vec<&'static str> {
         .collect()
 }
 
-/// The losses of the epochs that matter.
+/// The losses of the best and the last epochs.
 fn print_losses(trained: &Trained) {
     let mut lines = Vec::new();
     for (name, network) in &trained.networks {

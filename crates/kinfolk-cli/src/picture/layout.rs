@@ -1,4 +1,4 @@
-//! A map of a kNN graph: neighbours attract, random others repel as in LargeVis (Tang et al., 2016).
+//! A map of a kNN graph: neighbours attract, random rows repel, as in LargeVis (Tang et al., 2016).
 //!
 //! Stochastic descent on sum log(1 / (1 + |y_i - y_j|^2)) over edges and sum log(1 - 1 / (1 + |y_i - y_j|^2)) over
 //! random pairs; O(N K) for each of [`ROUNDS`] rounds, one thread, the same picture for the same seed.
@@ -45,7 +45,7 @@ fn difference(a: [f32; 2], b: [f32; 2]) -> ([f32; 2], f32) {
     (d, d[0] * d[0] + d[1] * d[1])
 }
 
-/// Moves point `i` along `d`, but never far: a single pair must not throw it off the map.
+/// Moves point `i` along `d` by a limited distance, so that a single pair has a limited effect.
 fn step(at: &mut [[f32; 2]], i: usize, d: [f32; 2], amount: f32) {
     for (at, d) in at[i].iter_mut().zip(d) {
         *at += (amount * d).clamp(-2.0, 2.0) * 0.25;

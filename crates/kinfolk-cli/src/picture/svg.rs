@@ -65,7 +65,7 @@ fn fit(at: &[[f32; 2]]) -> impl Fn(&[f32; 2]) -> [f32; 2] {
     }
 }
 
-/// Colours that differ from group to group in hue and in lightness, so that they can be told apart without hue.
+/// Colours that differ between groups in hue and in lightness, so that they can be distinguished without hue.
 fn colour(group: i64) -> String {
     if group < 0 {
         return "#bbbbbb".to_owned();

@@ -159,7 +159,7 @@ fn every_method_clusters() {
         succeeds(here, &["cluster", "set/features.npy", "--json", "--method", "hac", "--clusters", "5"])
             .json();
     assert_eq!(again["clusters"]["count"], 5);
-    let kept = [
+    let arguments = [
         "cluster",
         "set/features.npy",
         "--json",
@@ -168,13 +168,16 @@ fn every_method_clusters() {
         "--param",
         "eps=0.01",
         "--param",
-        "noise=kept",
+        "noise=keep",
     ];
-    let kept = succeeds(here, &kept).json();
-    assert!(kept["parameters"]["rows_of_noise"].as_u64().unwrap() > 0);
+    let run = succeeds(here, &arguments).json();
+    assert!(run["parameters"]["rows_of_noise"].as_u64().unwrap() > 0);
 
     for (arguments, message) in [
-        (&["--method", "kmeans"][..], "--clusters: expected how many for --method kmeans, found none"),
+        (
+            &["--method", "kmeans"][..],
+            "--clusters: expected the number of clusters for --method kmeans, found none",
+        ),
         (
             &["--method", "aro", "--clusters", "3"],
             "--clusters: expected a method that uses it, found --method aro",
@@ -194,6 +197,6 @@ fn every_method_clusters() {
         assert_eq!((run.code(), run.stderr()), (2, format!("error: {message}\n")));
     }
     let run = kinfolk(here, &["explain", "kmeans", "0"]);
-    assert!(run.stderr().contains("a method that keeps its reasons"), "{}", run.stderr());
+    assert!(run.stderr().contains("a method that returns reasons"), "{}", run.stderr());
     assert!(run.stderr().ends_with("found kmeans\n"), "{}", run.stderr());
 }

@@ -1,4 +1,4 @@
-//! The command as a user meets it: what it writes, what it says, how it fails, and what it leaves behind.
+//! The command: its files, its output, and its errors.
 
 mod cluster;
 mod options;
@@ -128,7 +128,7 @@ fn demo_draws_a_picture() {
 }
 
 #[test]
-fn bench_runs_the_laboratory_and_says_what_is_missing_without_it() {
+fn bench_runs_kinfolk_lab_and_reports_if_it_is_missing() {
     let directory = TempDir::new().unwrap();
     // Alone in its directory, and nothing on the PATH.
     let own = directory.path().join("kinfolk");
@@ -184,7 +184,7 @@ fn bad_usage_exits_with_2() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_refused_before_the_work() {
+fn an_output_that_cannot_be_written_is_refused_before_the_work() {
     let directory = TempDir::new().unwrap();
     four_rows(directory.path());
     fs::write(directory.path().join("l.txt"), "0\n0\n1\n1\n").unwrap();

@@ -63,7 +63,7 @@ fn every_option_of_cluster_has_an_effect_or_is_refused() {
                 assert_eq!((after.code(), after.stderr()), (2, message));
             }
         }
-        // Neighbours are no business of methods that look at rows.
+        // Methods that use rows only have no options of the neighbour search.
         for option in [&["-k", "9"][..], &["--exact"], &["--recall", "0.9"]] {
             let after = run(option);
             let uses = method.uses_graph(before.json()["features"]["rows"].as_u64().unwrap() as usize);
@@ -91,7 +91,7 @@ fn every_option_of_train_has_an_effect_or_is_refused() {
             let base =
                 ["train", "set/features.npy", "set/labels.npy", "-o", "m.safetensors", "--method", name];
             if takes(learner.parameters(), parameter) {
-                // What it does is the learner's business, whose parameter it sets.
+                // The option sets a parameter of the training, which is tested there.
                 let mut learner = kinfolk_methods::learner(name).unwrap();
                 learner.parameters_mut().set(parameter, option[1]).unwrap();
                 assert_eq!(learner.parameters().get(parameter).unwrap(), option[1], "{name} {parameter}");

@@ -1,4 +1,4 @@
-//! `kinfolk train`, and clustering by what it made.
+//! `kinfolk train`, and clustering with its models.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn a_trained_model_needs_no_thresholds() {
 // Other systems have no signal that one process sends to another alone.
 #[cfg(unix)]
 #[test]
-fn interrupted_training_leaves_a_model_and_goes_on() {
+fn interrupted_training_leaves_a_model_and_can_be_resumed() {
     let directory = TempDir::new().unwrap();
     let here = directory.path();
     succeeds(here, &["synth", "set", "--identities", "16", "--dim", "16", "--split", "0.5"]);
@@ -66,7 +66,7 @@ fn interrupted_training_leaves_a_model_and_goes_on() {
     assert_eq!(output.status.code(), Some(130));
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("interrupted after epoch "), "{message}");
-    assert!(message.contains("of GCN-V; m.safetensors can be used as it is"), "{message}");
+    assert!(message.contains("of GCN-V; m.safetensors is usable"), "{message}");
 
     succeeds(here, &["cluster", "set/test_features.npy", "--model", "m.safetensors", "-o", "out"]);
     let mut resume = training("m.safetensors");
@@ -103,7 +103,7 @@ fn kin_learns_from_labels() {
     let labelled = ["train", "set/train_features.npy", "set/train_labels.npy"];
     let report = succeeds(here, &[&labelled[..], &model].concat()).json();
     assert_eq!(report["config"]["k"], 20);
-    // What nobody chose is as in the library.
+    // Options that are not given have the defaults of the library.
     let features = kinfolk::io::read_embeddings(&here.join(labelled[1]), &Default::default()).unwrap();
     let labels = kinfolk::io::read_labels(&here.join(labelled[2])).unwrap();
     let problem = kinfolk::Problem::new(&features).with_labels(&labels).unwrap().with_k(Some(20)).unwrap();
@@ -150,7 +150,7 @@ fn lgcn_and_ltc_learn_from_labels() {
         assert_eq!(run["parameters"]["method"], method);
         assert_eq!(run["parameters"]["max_size"], report["config"]["max_size"]);
         assert_eq!(run["graph"]["k"], 10);
-        // The method may be named, and neighbours and threads may be others' business.
+        // The method may be named, and a graph and the number of threads may be given.
         succeeds(here, &["knn", "set/test_features.npy", "-k", "10", "-o", "graph.npz"]);
         let named = ["--method", method, "--graph", "graph.npz", "--threads", "1", "-o", "two"];
         succeeds(here, &[&cluster[..], &named].concat());
@@ -163,7 +163,7 @@ fn lgcn_and_ltc_learn_from_labels() {
         for (arguments, message) in [
             (
                 &["--method", other][..],
-                format!("--method {other}: expected a model of it, found one of {method}"),
+                format!("--method {other}: expected a model of this method, found one of {method}"),
             ),
             (
                 &["--method", "kmeans"],
@@ -182,7 +182,7 @@ fn lgcn_and_ltc_learn_from_labels() {
             assert_eq!((run.code(), run.stderr()), (2, format!("error: {message}\n")));
         }
         let run = kinfolk(here, &["cluster", "set/test_features.npy", "--method", method]);
-        let message = format!("error: --method {method}: expected --model with its networks, found none\n");
+        let message = format!("error: --method {method}: expected a --model, found none\n");
         assert_eq!((run.code(), run.stderr()), (2, message));
         let run = kinfolk(here, &[&labelled[..], &model, &["--resume"]].concat());
         let message = format!("error: --resume: expected --method gcn-v or gcn-ve, found {method}\n");

@@ -18,13 +18,13 @@ use kinfolk_nn::{
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// One in this many training identities is not fitted to.
+/// One in this many training identities is held out.
 const HELD_OUT: usize = 5;
 
-/// Candidate sets in an epoch of GCN-E, so that it does not take most of an ablation's time.
+/// Candidate sets in an epoch of GCN-E, limited so that it does not dominate the time of an ablation.
 const CANDIDATE_SETS: usize = 1000;
 
-/// Shares of the vertices whose parents GCN-E may choose, where the share is not what is studied.
+/// Shares of the vertices whose parents GCN-E may choose, in ablations of other parameters.
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
 
 /// The three parts of a set.
@@ -44,7 +44,7 @@ pub struct Ablation {
 }
 
 impl Ablation {
-    /// Reads or makes the set, and sees to it that results can be written.
+    /// Reads or generates the set, and checks that results can be written.
     pub fn new(name: &'static str, arguments: Arguments) -> Result<Self, Failure> {
         arguments.fit_params(FitParams::default()).validate()?;
         let [train, test] = match (&arguments.train, &arguments.test) {
@@ -68,20 +68,20 @@ impl Ablation {
         Ok(Ablation { name, directory, arguments, fitted, train, test, held_out, all })
     }
 
-    /// How GCN-V is fitted, unless something about it is studied.
+    /// The parameters of GCN-V, except in ablations of GCN-V itself.
     pub fn gcn_v_params(&self) -> GcnVParams {
         let default = GcnVParams::default();
         GcnVParams { fit: self.arguments.fit_params(default.fit.clone()), ..default }
     }
 
-    /// Fits GCN-V; says how long it took.
+    /// Fits GCN-V; also returns the time.
     pub fn fit_v(&self, params: &GcnVParams) -> Result<(GraphNetwork, f64), Failure> {
         let Part { features, labels, graph, .. } = &*self.fitted;
         let (trained, cost) = measure(|| train_gcn_v(features, labels, graph, params, &Bars::default()));
         Ok((trained?.network, cost.seconds))
     }
 
-    /// Fits GCN-E to what follows GCN-V; says how long it took.
+    /// Fits GCN-E to the confidences of GCN-V; also returns the time.
     pub fn fit_e(&self, vertices: &Vertices, candidates: Candidates) -> Result<(GraphNetwork, f64), Failure> {
         let Ranked { part, confidence } = &vertices.fitted;
         let default = GcnEParams::default();
@@ -90,7 +90,7 @@ impl Ablation {
             examples: CANDIDATE_SETS,
             ..self.arguments.fit_params(default.fit.clone())
         };
-        // From all vertices, since it may be applied to all.
+        // From all vertices, because it may be applied to all.
         let params = GcnEParams { rho: 1.0, candidates, fit, ..default };
         let (trained, cost) = measure(|| {
             train_gcn_e(&part.features, &part.labels, &part.graph, confidence, &params, &Bars::default())
@@ -98,7 +98,7 @@ impl Ablation {
         Ok((trained?.network, cost.seconds))
     }
 
-    /// Confidences by GCN-V, in the graph as it is or in one rebuilt from F_L.
+    /// Confidences by GCN-V, with the input graph or with one rebuilt from F_L.
     pub fn rank(&self, gcn_v: &GraphNetwork, part: &Rc<Part>, rebuild: bool) -> Result<Ranked, Failure> {
         let estimate = vertex_confidence(gcn_v, &part.features, &part.adjacency, rebuild, &Bars::default())?;
         let part = match rebuild {
@@ -111,7 +111,7 @@ impl Ablation {
         Ok(Ranked { part, confidence: estimate.confidence })
     }
 
-    /// Fits GCN-V to s_nbr and applies it to every part, on the graph that suits it.
+    /// Fits GCN-V to s_nbr and applies it to every part, on the graph that does better on held-out identities.
     pub fn vertices(&self) -> Result<Vertices, Failure> {
         let (gcn_v, fitting) = self.fit_v(&self.gcn_v_params())?;
         let tried = [true, false].map(|rebuild| {

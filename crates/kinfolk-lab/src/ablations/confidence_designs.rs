@@ -79,17 +79,17 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let picture = draw_bars("Confidence designs, rho = 0, M = 1", ["pairwise F", "BCubed F"], &bars);
     let cells: Vec<Vec<String>> = lines.iter().map(Line::cells).collect();
     let notes = [
-        "u_num, u_weight: without labels but for radius and tau, chosen among 9 radii by the mean of both F of the training \
+        "u_num, u_weight: without labels except for radius and tau, chosen from 9 radii by the mean of both F of the training \
          part.\ns_avg, s_center, s_nbr: what GCN-V learns; tau chosen by the mean of both F of held-out identities."
             .to_owned(),
-        "oracle: s_nbr of the test labels themselves, an upper bound and no result; its tau is chosen on the training \
+        "oracle: s_nbr of the test labels themselves, an upper bound, not a result; its tau is chosen on the training \
          part."
             .to_owned(),
     ];
     ablation.report(&COLUMNS, &cells, &picture, &notes)
 }
 
-/// A density, with the radius and tau that suit the training part.
+/// A density, with the best radius and tau of the training part.
 fn label_free(
     ablation: &Ablation,
     name: &'static str,
@@ -130,7 +130,7 @@ impl Line {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         vec![
             self.name.to_owned(),
-            (if self.rebuilt { "rebuilt" } else { "as it is" }).to_owned(),
+            (if self.rebuilt { "rebuilt" } else { "input" }).to_owned(),
             or_none(self.radius.map(|radius| format!("{radius:.1}"))),
             percent(self.f[0] / 100.0),
             percent(self.f[1] / 100.0),

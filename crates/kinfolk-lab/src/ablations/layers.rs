@@ -1,8 +1,8 @@
-//! Graph convolutions of GCN-V: how well one, two and three learn s_nbr, and what that is worth.
+//! The number of graph convolutions of GCN-V: how well one, two and three learn s_nbr, and the F that results.
 //!
-//! With L > 1 a row needs rows of its neighbours, their neighbours and so on: (S + 1)^(L - 1) rows with S sampled neighbours
-//! for each row that is learned from. So that three convolutions end within minutes, all three networks are narrower and
-//! see fewer rows in an epoch than in the other ablations; compare them with each other.
+//! With L > 1 a row needs its neighbours, their neighbours and so on: (S + 1)^(L - 1) rows with S sampled neighbours for each
+//! training row. To limit the time of three convolutions, all three networks are narrower and see fewer rows in an epoch than
+//! in the other ablations; compare them only with each other.
 
 use super::Arguments;
 use super::ablation::Ablation;
@@ -73,7 +73,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let notes = [format!(
         "loss: mean squared error against s_nbr over all neighbours, of rows fitted to and of held-out identities.\n\
          {WIDTH} outputs each, {SAMPLED} sampled neighbours, {ROWS} rows in an epoch, fitted in {}.\n\
-         Candidates from the graph as it is; tau chosen by the mean of both F of held-out identities.",
+         Candidates from the input graph; tau chosen by the mean of both F of held-out identities.",
         fitting.join(", ")
     )];
     ablation.report(&COLUMNS, &cells, &picture, &notes)

@@ -1,7 +1,7 @@
 //! The number M of links of each vertex (Section 4.3.2 of the paper).
 //!
-//! M = 1 makes trees, more make directed acyclic graphs; with M = -1 a GCN-E of its own chooses one parent among all neighbours
-//! and not only among those of higher confidence.
+//! M = 1 gives trees, larger M directed acyclic graphs. With M = -1 a separate GCN-E chooses one parent from all neighbours,
+//! not only from those of higher confidence.
 //!
 //! Cost: fitting GCN-V once and GCN-E twice, the second time on all neighbours, which are twice as many.
 
@@ -68,7 +68,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let picture = draw_bars("Links of each row (GCN-V+E)", ["pairwise F", "BCubed F"], &bars);
     let notes = [format!(
-        "GCN-V {:.1} s, GCN-E {fitting:.1} s, GCN-E among all neighbours {fitting_all:.1} s to fit; {}.\n\
+        "GCN-V {:.1} s, GCN-E {fitting:.1} s, GCN-E on all neighbours {fitting_all:.1} s to fit; {}.\n\
          tau chosen for each M, and rho for 1 and -1, by the mean of both F of held-out identities;\n\
          the columns \"tau of M = 1\" cut all at {tau_of_1:.2}.",
         vertices.seconds[0],

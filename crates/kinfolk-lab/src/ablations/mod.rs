@@ -1,8 +1,8 @@
-//! What the ablations of Section 4.3 of the paper share: the set, the fitting of networks, the choice of tau, the report.
+//! Shared parts of the ablations of Section 4.3 of the paper: the set, the fitting of networks, the choice of tau, the report.
 //!
-//! The identities of the training part are divided once more. Networks are fitted to four fifths of them. What is chosen, tau
-//! above all, is chosen by the mean of both F of the rows of the last fifth within a clustering of the whole training part,
-//! where strangers are as near as they will be. Labels of the test part give the scores that are printed and nothing else.
+//! The identities of the training part are split again. Networks are fitted to four fifths of them. Parameters such as tau are
+//! chosen by the mean of both F of the rows of the last fifth, within a clustering of the whole training part, so that rows of
+//! different identities are as near as in use. Labels of the test part are used only for the printed scores.
 //!
 //! Cost: the fitting. GCN-V takes 6 (number of weights) operations for each row and epoch, GCN-E as many for each candidate.
 
@@ -18,7 +18,7 @@ use clap::Args;
 use kinfolk_nn::FitParams;
 use std::path::PathBuf;
 
-/// Identities of the synthetic set, and passes of GCN-V, where it must be quick.
+/// Identities of the synthetic set, and epochs of GCN-V, for quick runs.
 const QUICK_IDENTITIES: usize = 75;
 const QUICK_EPOCHS: usize = 4;
 
@@ -28,19 +28,19 @@ pub struct Arguments {
     /// Labelled embeddings to train on, instead of a synthetic set
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "test", conflicts_with = "identities")]
     train: Option<Vec<PathBuf>>,
-    /// Those to test on, of other identities
+    /// Labelled embeddings to test on, of other identities
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "train")]
     test: Option<Vec<PathBuf>>,
     /// Identities of the synthetic set, about 68 rows of 256 columns each; two thirds are for training
     #[arg(long, value_name = "N", default_value_t = 450)]
     identities: usize,
-    /// Seed of the synthetic set and of everything random in training
+    /// Seed of the synthetic set and of training
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Neighbours of each row
     #[arg(short, value_name = "K", default_value_t = 80)]
     k: usize,
-    /// Passes of GCN-V over the rows; GCN-E makes at most 4
+    /// Epochs of GCN-V; GCN-E has at most 4
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
     /// Directory to write to [default: bench-, then the name]
@@ -56,7 +56,7 @@ impl Arguments {
         Arguments { train: None, test: None, identities, seed: 0, k: 80, epochs, output: Some(output) }
     }
 
-    /// The best epoch would have to be chosen by rows that are held out from fitting, so the last one is taken.
+    /// Uses the last epoch. Choosing the best one would need rows that are held out from fitting.
     fn fit_params(&self, default: FitParams) -> FitParams {
         FitParams { validation: 0.0, seed: self.seed, epochs: self.epochs, ..default }
     }

@@ -1,4 +1,4 @@
-//! Rows, their graph and their confidence: what links are chosen from.
+//! Rows with their graph and confidence, from which links are chosen.
 
 use crate::labelled::Labelled;
 use kinfolk::{Adjacency, Embeddings, KnnGraph, KnnParams, Links, knn_graph, nearest_candidates};
@@ -38,12 +38,12 @@ impl Ranked {
         Ok(nearest_candidates(&self.part.graph, &self.confidence, 1)?)
     }
 
-    /// Each vertex with the `m` candidates that GCN-E connects it with, where there is an estimate, or else the nearest.
+    /// Each vertex with the `m` candidates of highest connectivity by GCN-E, or the nearest if there is no estimate.
     pub fn connected(&self, m: usize, connectivity: &Connectivity) -> Result<Links, Failure> {
         Ok(connected_candidates(&self.part.graph, &self.confidence, m, Some(connectivity))?)
     }
 
-    /// What GCN-E estimates for the most confident vertices.
+    /// The estimates of GCN-E for the most confident vertices.
     pub fn connectivity(
         &self,
         gcn_e: &GraphNetwork,
@@ -73,8 +73,8 @@ impl Vertices {
     /// Where candidates come from, in words.
     pub fn describe_graph(&self) -> &'static str {
         match self.rebuild {
-            true => "candidates from the graph of F_L, better on held-out identities",
-            false => "candidates from the graph as it is, better on held-out identities",
+            true => "candidates from the graph of F_L, which is better on held-out identities",
+            false => "candidates from the input graph, which is better on held-out identities",
         }
     }
 }

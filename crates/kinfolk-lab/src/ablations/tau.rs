@@ -1,4 +1,4 @@
-//! Where links are cut: both F's over tau, for the density tree, GCN-V and GCN-V+E.
+//! The similarity tau at which links are cut: both F over tau, for the density tree, GCN-V and GCN-V+E.
 //!
 //! Cost: fitting both networks once; a cut is O(N).
 
@@ -77,7 +77,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             lines.push(Line {
                 name: method.name.to_owned(),
                 colour: method.colour,
-                // Where GCN-E chooses for few rows its line covers that of GCN-V; both are to be seen.
+                // If GCN-E chooses for few rows, its line covers that of GCN-V; dashes keep both visible.
                 dashed: method.colour == palette::GCN_VE,
                 points: taus.iter().zip(&curve).map(|(&tau, f)| (f64::from(tau), f[at])).collect(),
                 ring: Some((f64::from(method.chosen), ring[at])),

@@ -1,15 +1,15 @@
-//! What `kinfolk cluster` does without labels or thresholds, beside rivals whose threshold is picked on the test labels,
-//! which is more than anybody could know.
+//! Compares `kinfolk cluster` without labels and thresholds with methods whose threshold is chosen on the test labels, which
+//! favours those methods: the labels are not known in use.
 //!
 //! - kin, as the command runs it.
-//! - Where there are other identities to learn from (see `sets`), kin trained on them, as `kinfolk train --method kin` does it.
-//! - Infomap: undirected flow on cosine edges of the 40 nearest above a threshold (`bench/map_infomap.py` sets our map equation
-//!   beside the program).
+//! - If there are other identities to train on (see `sets`), kin trained on them, as by `kinfolk train --method kin`.
+//! - Infomap: undirected flow on cosine edges of the 40 nearest above a threshold (`bench/map_infomap.py` compares our map
+//!   equation with the package).
 //! - The tree of nearest neighbours of higher density, u_weight, cut at tau.
-//! - HDBSCAN, with the smallest cluster it may have.
-//! - With `--python`, the programs `infomap` and `hdbscan` of PyPI, which ours were written after.
+//! - HDBSCAN, with its best minimum cluster size.
+//! - With `--python`, the PyPI packages `infomap` and `hdbscan`, for reference.
 //!
-//! Cost: some twenty clusterings of each set, and as many by the programs, which take some ten times as long.
+//! Cost: about twenty clusterings of each set, and as many by the packages.
 
 mod programs;
 mod sets;
@@ -32,24 +32,25 @@ use std::path::PathBuf;
 /// Neighbours of Infomap's graph.
 const INFOMAP_K: usize = 40;
 
-/// By how much a rival may be better before it is said that kin lost, in points of F.
+/// The difference from which kin is reported to be worse than another method, in points of F.
 const LOST: f64 = 0.5;
 
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench default --data faces/
-          where faces/ holds NAME_feat.npy and NAME_label.npy of each set; what is named
-          NAME_train is learned from to cluster NAME_test, or one half for the other")]
+          where faces/ contains NAME_feat.npy and NAME_label.npy of each set. NAME_train is
+          used for training and NAME_test for testing. Without NAME_test, each half of
+          NAME_train is clustered by a model trained on the other half.")]
 pub struct Arguments {
     /// Directory of sets, each NAME_feat.npy and NAME_label.npy
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Synthetic sets of parameters drawn at random
+    /// Number of synthetic sets with random parameters
     #[arg(long, value_name = "N", default_value_t = 10)]
     random: usize,
     /// Identities of the synthetic set with the default parameters
     #[arg(long, value_name = "N", default_value_t = 500)]
     identities: usize,
-    /// Python that has PyPI's infomap and hdbscan, to set these programs beside ours
+    /// Python interpreter with the packages infomap and hdbscan, to compare with them
     #[arg(long, value_name = "PYTHON")]
     python: Option<PathBuf>,
     /// Seed of the synthetic sets
@@ -68,7 +69,7 @@ impl Arguments {
     }
 }
 
-/// What a method did, at the best of its thresholds.
+/// The result of a method at its best threshold.
 struct Entry {
     method: String,
     chosen: String,
@@ -110,13 +111,13 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     table::print(&headings, &lines);
     println!();
     let lost = match verdicts.is_empty() {
-        true => format!("kin loses to nobody by more than {LOST} points of either F."),
-        false => format!("kin loses by more than {LOST} points of either F:\n  {}", verdicts.join("\n  ")),
+        true => format!("No method is better than kin by more than {LOST} points of either F."),
+        false => format!("kin is worse by more than {LOST} points of either F:\n  {}", verdicts.join("\n  ")),
     };
     println!("{lost}");
     if !gains.is_empty() {
         println!(
-            "Trained on other identities, beside Infomap with the best threshold:\n  {}",
+            "Trained on other identities, compared with Infomap at its best threshold:\n  {}",
             gains.join("\n  ")
         );
     }
@@ -148,13 +149,13 @@ fn line(set: &Set, entry: &Entry) -> Vec<String> {
     ]
 }
 
-/// By how much a trained kin is better than a rival.
+/// The difference between a trained kin and another method.
 fn gain(set: &str, trained: &Entry, rival: &Entry) -> String {
     let (ours, theirs) = (trained.both(), rival.both());
     format!("{set}: {:+.2} / {:+.2} against {}", ours[0] - theirs[0], ours[1] - theirs[1], rival.method)
 }
 
-/// By how much kin loses to a rival, if it does.
+/// The difference by which kin is worse than another method, if it is.
 fn verdict(set: &str, kin: &Entry, rival: &Entry) -> Option<String> {
     let (ours, theirs) = (kin.both(), rival.both());
     let less = [theirs[0] - ours[0], theirs[1] - ours[1]];
@@ -179,12 +180,12 @@ fn sources(arguments: &Arguments) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// kin as it is.
+/// kin with its defaults.
 fn without_labels(test: &Labelled) -> Result<Entry, Failure> {
     entry_of("kin", "nothing", &Kin::default(), test)
 }
 
-/// kin with what other identities taught.
+/// kin trained on other identities.
 fn with_labels(training: &Labelled, test: &Labelled) -> Result<Entry, Failure> {
     let bars = Bars::default();
     let problem = Problem::new(&training.features).with_labels(&training.labels)?;
@@ -232,7 +233,7 @@ fn rivals(test: &Labelled, arguments: &Arguments) -> Result<Vec<Entry>, Failure>
     if let Some(python) = &arguments.python {
         let runs = run_programs(python, features, &nearest, &arguments.output)?;
         for runs in runs.chunk_by(|a, b| a.program == b.program) {
-            // hdbscan sees rows, not neighbours.
+            // hdbscan takes rows, not neighbours.
             let before = if runs[0].program == "infomap" { searching.seconds } else { 0.0 };
             entries.push(best_run(runs, before, labels)?);
         }

@@ -1,4 +1,4 @@
-"""What PyPI's `infomap` and `hdbscan` find, for `kinfolk bench default --python PYTHON`.
+"""Runs PyPI's `infomap` and `hdbscan`, for `kinfolk bench default --python PYTHON`.
 
     pip install numpy infomap hdbscan
     python programs.py DIR

@@ -1,4 +1,4 @@
-//! What programs of others find in a set: PyPI's `infomap` and `hdbscan`, run by a Python that has them.
+//! Runs the PyPI packages `infomap` and `hdbscan` on a set, by a Python interpreter that has them.
 
 use kinfolk::io::{GraphLayout, read_labels, write_graph, write_npy_f32};
 use kinfolk::{Embeddings, Error, KnnGraph};
@@ -7,7 +7,7 @@ use kinfolk_cli::make_directory;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Also a program of its own.
+/// The script, which can also be run by itself.
 const SCRIPT: &str = include_str!("programs.py");
 
 /// One run of one program.
@@ -18,7 +18,7 @@ pub struct Run {
     pub seconds: f64,
 }
 
-/// Refuses a Python that lacks the programs, before anything is measured.
+/// Refuses an interpreter that lacks the packages, before anything is measured.
 pub fn check_python(python: &Path) -> Result<(), Failure> {
     let ran = Command::new(python).args(["-c", "import numpy, infomap, hdbscan"]).output();
     let ran = ran.map_err(|e| Error::io(python, e))?;
@@ -33,14 +33,14 @@ pub fn check_python(python: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Runs the programs on a set. Files go to a directory of their own in `output`, which is removed however it ends.
+/// Runs the packages on a set. Files go to a temporary directory in `output`, which is removed even after an error.
 pub fn run_programs(
     python: &Path,
     features: &Embeddings,
     graph: &KnnGraph,
     output: &Path,
 ) -> Result<Vec<Run>, Failure> {
-    // A name that is nobody else's: it will be removed.
+    // A unique name, because the directory will be removed.
     let directory = output.join(format!("programs-{}", std::process::id()));
     make_directory(&directory)?;
     let runs = run_in(&directory, python, features, graph);
@@ -65,7 +65,7 @@ fn run_in(
         .map_err(|e| Error::io(python, e))?;
     if !ran.status.success() {
         return Err(Failure::Usage(format!(
-            "--python {}: expected infomap and hdbscan to end well, found {}",
+            "--python {}: expected infomap and hdbscan to succeed, found {}",
             python.display(),
             ran.status
         )));

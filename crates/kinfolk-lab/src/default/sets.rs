@@ -1,7 +1,7 @@
 //! The sets of `kinfolk bench default`: files, and synthetic sets.
 //!
-//! Where NAME_train stands beside NAME_test, or alone, there are labels to learn from: alone, it is divided in two by identities, and
-//! each half is clustered with what the other taught.
+//! If there is a NAME_train, kin is also trained: on NAME_train for NAME_test or, without NAME_test, on each half of the
+//! identities for the other half.
 
 use crate::labelled::Labelled;
 use kinfolk::random::{Stream, mix};
@@ -10,7 +10,7 @@ use kinfolk::{Embeddings, Error};
 use kinfolk_cli::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// What is to be clustered, and what may be learned from if there is anything.
+/// A set to cluster, and a set to train on if there is one.
 pub struct Set {
     pub name: String,
     pub test: Labelled,
@@ -23,9 +23,9 @@ pub enum Source {
     Files { name: String, test: PathBuf, training: Option<PathBuf> },
     /// One half of the identities of a file, by the labels; the other is for training.
     Half { name: String, file: PathBuf, second: bool },
-    /// Synthetic, nothing to learn from.
+    /// Synthetic, without a training set.
     Synthetic { name: String, params: Box<SynthParams> },
-    /// Synthetic, as many identities for training.
+    /// Synthetic, with as many identities for training.
     SyntheticSplit { name: String, params: Box<SynthParams> },
 }
 
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// A file beside `base`, which is a path without its end.
+/// A file of the set `base`, a path without suffix.
 fn beside(base: &Path, what: &str) -> PathBuf {
     let mut path = base.as_os_str().to_owned();
     path.push(format!("_{what}.npy"));
@@ -95,7 +95,7 @@ pub fn in_directory(directory: &Path) -> Result<Vec<Source>, Failure> {
         }
     }
     if names.is_empty() {
-        return Err(Error::format(directory, "NAME_feat.npy beside NAME_label.npy", "none").into());
+        return Err(Error::format(directory, "files NAME_feat.npy and NAME_label.npy", "none").into());
     }
     names.sort();
     let mut sources = Vec::new();
@@ -106,7 +106,7 @@ pub fn in_directory(directory: &Path) -> Result<Vec<Source>, Failure> {
             names.contains(&other).then(|| directory.join(other))
         };
         match name.ends_with("_train") {
-            // For training, with the set of which it is part.
+            // A training set, which belongs to its test set.
             true if of("train", "test").is_some() => {}
             true => sources.extend([false, true].map(|second| Source::Half {
                 name: format!("{name} half {}", 1 + u8::from(second)),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn training_rows_are_found_by_name_or_made_of_half_the_identities() {
+    fn training_rows_are_found_by_name_or_are_half_of_the_identities() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["a_train", "a_test", "b", "c_train"] {
             let base = directory.path().join(name);
@@ -171,7 +171,7 @@ mod tests {
             kinfolk::io::write_npy_f32(&beside(&base, "feat"), &rows, 2).unwrap();
             kinfolk::io::write_npy_i64(&beside(&base, "label"), &labels).unwrap();
         }
-        // Without labels it is no set.
+        // A file without labels is not a set.
         kinfolk::io::write_npy_f32(&beside(&directory.path().join("d"), "feat"), &[1.0, 2.0], 2).unwrap();
         let sets: Vec<Set> = in_directory(directory.path())
             .unwrap()

@@ -12,12 +12,12 @@ const BELOW: f64 = 54.0;
 const RIGHT: f64 = 24.0;
 /// Height of a line of the legend.
 const LEGEND: f64 = 26.0;
-/// About how wide a letter is at the size of the charts; there is nothing here that could measure it.
+/// The approximate width of a letter in charts; fonts are not measured.
 pub(super) const LETTER: f64 = 7.6;
 
 /// A line of a chart.
 pub struct Line {
-    /// What the legend calls it; lines of the same name are explained once.
+    /// Its name in the legend; lines of the same name share an entry.
     pub name: String,
     pub colour: &'static str,
     pub dashed: bool,
@@ -41,7 +41,7 @@ pub struct Bars {
     pub values: [f64; 2],
 }
 
-/// Draws charts side by side over one legend; `ring` says what rings mean, where there are some.
+/// Draws charts side by side over one legend; `ring` explains the rings, if there are any.
 pub fn draw_lines(charts: &[LineChart], ring: &str) -> String {
     let step = LEFT + WIDTH + RIGHT;
     let width = charts.len() as f64 * step;
@@ -125,7 +125,7 @@ pub fn draw_bars(title: &str, measures: [&str; 2], bars: &[Bars]) -> String {
     let longest = bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
     let left = 24.0 + longest as f64 * LETTER;
     let bottom = TOP + LEGEND + bars.len() as f64 * GROUP;
-    // A value stands to the right of its bar.
+    // Values are written to the right of their bars.
     let mut svg = start(left + WIDTH + 70.0, bottom + 34.0);
     text(&mut svg, 14.0, 24.0, "start", title);
     let mut x = left;
@@ -163,7 +163,7 @@ pub fn draw_bars(title: &str, measures: [&str; 2], bars: &[Bars]) -> String {
     svg
 }
 
-/// Of the first and the second of two bars: the same colour, lighter.
+/// Opacity of the first and the second of two bars, which have the same colour.
 const OPACITIES: [f64; 2] = [1.0, 0.45];
 
 pub(super) fn start(width: f64, height: f64) -> String {

@@ -1,4 +1,4 @@
-//! Charts of what was measured.
+//! Charts of measurements.
 
 mod chart;
 pub mod palette;

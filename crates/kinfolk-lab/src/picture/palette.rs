@@ -1,7 +1,7 @@
 //! Colours of what the ablations compare; methods have their own in the registry.
 //!
-//! From Okabe and Ito, "Color Universal Design" (2008), their yellow darkened for a white ground: they can be told apart
-//! whatever colours an eye confuses.
+//! From Okabe and Ito, "Color Universal Design" (2008), with a darker yellow for a white background. People with colour
+//! vision deficiencies can distinguish them.
 
 pub const U_NUM: &str = "#8c8c8c";
 /// The density tree, too: u_weight is its confidence.

@@ -33,7 +33,7 @@ pub struct Scatter {
     pub joined: Vec<Vec<usize>>,
 }
 
-/// What is taken already: left, top, right, bottom.
+/// An occupied rectangle: left, top, right, bottom.
 type Box4 = [f64; 4];
 
 /// Draws charts side by side.
@@ -97,7 +97,7 @@ fn draw_one(svg: &mut String, chart: &Scatter, left: f64) {
     let names: Vec<&str> = chart.dots.iter().map(|dot| dot.name.as_str()).collect();
     let frame = [left, TOP, left + WIDTH, bottom];
     for ((name, at), &(x, y)) in names.iter().zip(place_names(&names, &places, frame)).zip(&places) {
-        // A name that had to go far away is led to.
+        // A line leads to a name that is far from its dot.
         let (near_x, middle) = (x.clamp(at[0], at[2]), (at[1] + at[3]) / 2.0);
         if (near_x - x).hypot(middle - y) > 3.0 * RADIUS + TALL / 2.0 {
             let _ = writeln!(
@@ -119,7 +119,7 @@ fn place_names(names: &[&str], places: &[(f64, f64)], frame: Box4) -> Vec<Box4> 
         // Short names may be of wide letters only.
         let wide = name.chars().count() as f64 * LETTER + 5.0;
         let right = x + reach + 2.0;
-        // Beside the dot, then above and below in ever larger steps.
+        // Beside the dot, then above and below in increasing steps.
         let mut tries = vec![(right, y - TALL / 2.0), (x - reach - 2.0 - wide, y - TALL / 2.0)];
         for step in 0..30 {
             let away = reach + f64::from(step) * 6.0;

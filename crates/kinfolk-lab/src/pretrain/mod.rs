@@ -1,5 +1,5 @@
-//! Makes the weights of the network of `kin`, from a seed: with the default those that are built in (MODEL_CARD.md
-//! beside them, in crates/kinfolk/src/connectivity/structural).
+//! Trains the weights of the network of `kin` from a seed. The default seed gives the built-in weights, which MODEL_CARD.md
+//! in crates/kinfolk/src/connectivity/structural describes.
 
 mod train;
 mod worlds;
@@ -22,10 +22,10 @@ pub struct Arguments {
     /// File to write
     #[arg(short, value_name = "FILE", default_value = "weights.bin")]
     output: PathBuf,
-    /// Few small sets, to see that it works: the weights are of no use
+    /// Few small sets, as a smoke test; the weights are useless
     #[arg(long)]
     quick: bool,
-    /// Seed of everything random
+    /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = PretrainParams::default().seed)]
     seed: u64,
 }
@@ -44,7 +44,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let epochs = made.losses.iter().enumerate().map(|(epoch, (training, held_out))| {
         vec![(epoch + 1).to_string(), format!("{training:.4}"), format!("{held_out:.4}")]
     });
-    table::print(&["epoch", "loss", "of held-out sets"], &epochs.collect::<Vec<_>>());
+    table::print(&["epoch", "training loss", "held-out loss"], &epochs.collect::<Vec<_>>());
     println!(
         "\n{} sets, {:.0} s, {:.0} CPU-s -> {} ({} bytes)",
         params.worlds,

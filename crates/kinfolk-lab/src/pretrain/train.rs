@@ -1,9 +1,9 @@
-//! Trains a network like the built-in one on made-up sets ([`World`]), from nothing but a seed.
+//! Trains a network like the built-in one on synthetic sets ([`World`]), from a seed.
 //!
-//! Of each world the same number of edges is taken, more of them to near neighbours, where it is decided who is one identity.
-//! A tenth of the worlds is held out: what is said of the network is said of worlds it has not seen.
+//! The same number of edges is sampled from each world, more of them to near neighbours, which are the hard cases. A tenth of
+//! the worlds is held out for evaluation.
 //!
-//! Cost: about a quarter of a second for each world and some minutes for training, on two cores; 190 bytes for each edge.
+//! Memory: 190 bytes for each edge.
 
 use super::worlds::World;
 use kinfolk::laboratory::{EdgeExamples, EdgeTraining, fit_edge_model, near_places};
@@ -15,13 +15,13 @@ use kinfolk::{KnnParams, Progress, Quiet, Result, Search, knn_graph};
 pub struct PretrainParams {
     /// Sets to draw; every tenth is held out.
     pub worlds: usize,
-    /// Rows of the largest, or so.
+    /// The approximate number of rows of the largest set.
     pub rows: usize,
-    /// Edges taken of each.
+    /// Edges sampled from each.
     pub edges: usize,
     /// Passes over all edges.
     pub epochs: usize,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -31,7 +31,7 @@ impl Default for PretrainParams {
     }
 }
 
-/// What [`pretrain`] made.
+/// The result of [`pretrain`].
 #[derive(Debug, Clone)]
 pub struct Pretrained {
     /// The contents of `weights.bin`.
@@ -40,7 +40,7 @@ pub struct Pretrained {
     pub losses: Vec<(f64, f64)>,
 }
 
-/// Makes weights of the shape of the built-in ones.
+/// Trains weights of the same shape as the built-in ones.
 pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pretrained> {
     let (mut training, mut held_out) = (EdgeExamples::default(), EdgeExamples::default());
     progress.begin("worlds", params.worlds as u64);
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_small_worlds_teach_something_and_the_seed_decides_what() {
+    fn training_on_a_few_small_worlds_reduces_the_loss_and_depends_on_the_seed_only() {
         let params = PretrainParams { worlds: 10, rows: 600, edges: 500, epochs: 4, seed: 1 };
         let made = pretrain(&params, &()).unwrap();
         assert_eq!(made.weights.len(), 4 * kinfolk::EdgeModel::default().to_numbers().len());

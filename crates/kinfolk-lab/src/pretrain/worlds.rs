@@ -1,10 +1,11 @@
-//! Made-up sets to train on, every parameter of which is drawn: a world is what one embedding of one population may look like.
+//! Synthetic training sets with random parameters. A world simulates one embedding of one population.
 //!
-//! Unlike `synth`, which imitates one data set, worlds differ: 64 to 512 columns, more or less intrinsic dimension, identities of
-//! 1 to 600 images, from none to most of them alone, noise with light and heavy tails, images of one session, poor images
-//! drawn to junk directions, an offset that all share. Strangers matter most: real ones are more alike than random directions
-//! are, because likeness comes in groups of groups (sex, family, twins; topics of topics; strokes of letters), so centres are
-//! drawn along a tree of up to eight levels, or around a few topics, and some coordinates are log-normal: rare strong traits.
+//! Unlike `synth`, which imitates one data set, worlds differ: 64 to 512 columns, low to high intrinsic dimension, identities of
+//! 1 to 600 images, any share of identities with one image, noise with light and heavy tails, images of one session, poor images
+//! that drift to common directions, an offset that all rows share. How similar different identities are matters most. Real ones
+//! are more similar than random directions, because similarity is hierarchical (sex, family, twins; topics of topics; strokes
+//! of letters). So centres are drawn along a tree of up to eight levels, or around a few topics, and some coordinates are
+//! log-normal, which simulates rare strong traits.
 //!
 //! Cost: O(N D) normal numbers.
 
@@ -22,7 +23,7 @@ pub struct World {
 /// Rows of the smallest world.
 const LEAST_ROWS: usize = 600;
 
-/// What is drawn once for a world.
+/// The parameters of a world.
 struct Nature {
     dim: usize,
     /// Deviation of each coordinate, of identities and of noise.
@@ -31,24 +32,24 @@ struct Nature {
     /// Deviation of the logarithm of a coordinate's scale.
     traits: f64,
     noise_traits: f64,
-    /// Modes of an identity, at most, and how much of it they are.
+    /// The maximum number of modes of an identity, and their weight.
     modes: usize,
     mode_share: f64,
-    /// Noise of an image: its middle, and how it differs among images and identities.
+    /// Noise of an image: its median, and its variation over images and identities.
     level: f64,
     uneven: f64,
     uneven_identities: f64,
-    /// Beyond this noise, images are drawn to one of these directions.
+    /// Images with more noise than this drift to one of these directions.
     junk_from: f64,
     junk_pull: f64,
     junk: Vec<Vec<f32>>,
-    /// Share of images that repeat another of the identity, and how exactly.
+    /// The share of images that are near-copies of another image of the identity, and how near.
     repeats: f64,
     repeat_noise: f64,
     offset: Vec<f32>,
 }
 
-/// Uniform, in logarithms.
+/// Log-uniform.
 fn scale(stream: &mut Stream, from: f64, to: f64) -> f64 {
     from * exp(stream.uniform() * (to / from).ln())
 }
@@ -57,7 +58,7 @@ fn between(stream: &mut Stream, from: f64, to: f64) -> f64 {
     from + (to - from) * stream.uniform()
 }
 
-/// The value, or with the other probability 0.
+/// The value with the given probability, else 0.
 fn perhaps(stream: &mut Stream, probability: f64, value: f64) -> f64 {
     if stream.uniform() < probability { value } else { 0.0 }
 }
@@ -79,8 +80,8 @@ fn spectrum(dim: usize, logarithm: impl Fn(f64) -> f64) -> Vec<f32> {
     deviations
 }
 
-/// Deviations of identities and of noise, which fall along the coordinates: evenly, so that so many columns matter, or as
-/// a power, so that a few stand out and all of them matter.
+/// Standard deviations of identities and of noise, which decrease along the coordinates: linearly, so that a limited number of
+/// columns matters, or as a power law, so that a few dominate and all of them matter.
 fn spectra(stream: &mut Stream, dim: usize) -> [Vec<f32>; 2] {
     if stream.uniform() < 0.4 {
         let power = between(stream, 0.3, 1.2);
@@ -93,7 +94,7 @@ fn spectra(stream: &mut Stream, dim: usize) -> [Vec<f32>; 2] {
 }
 
 impl World {
-    /// World number `number` of `seed`, with up to `most` rows or so.
+    /// World number `number` of `seed`, with up to about `most` rows.
     pub fn draw(seed: u64, number: u64, most: usize) -> Self {
         let mut stream = Stream::new(seed, Purpose::World, number, 0);
         let stream = &mut stream;
@@ -186,8 +187,8 @@ impl Nature {
         nature
     }
 
-    /// Noise that leaves images of one identity so alike, in units of how alike strangers are by chance, that they can be
-    /// told apart with ease or hardly.
+    /// The noise for a random similarity of images of one identity, in units of the spread of the similarities of random
+    /// pairs: from hard to easy to separate.
     fn draw_level(&self, stream: &mut Stream) -> f64 {
         const PAIRS: usize = 200;
         let square = |_| {
@@ -207,17 +208,17 @@ impl Nature {
         deviations.iter().map(of).collect()
     }
 
-    /// A random direction, as identities have it.
+    /// A random direction from the distribution of identities.
     fn direction(&self, stream: &mut Stream) -> Vec<f32> {
         direction(stream, &self.identity, self.traits)
     }
 
-    /// Centres of identities along a tree: neighbours in number share groups, and those share larger ones.
+    /// Centres of identities along a tree: identities with near numbers share a group, and groups share larger groups.
     fn centres(&self, stream: &mut Stream, identities: usize) -> Vec<Vec<f32>> {
         let mut groups = Vec::new();
         let count = identities as f64;
         let likeness = if stream.uniform() < 0.2 {
-            // A few topics, and what is nearer within each.
+            // A few topics, and closer identities within each.
             let size = count / scale(stream, 3.0, 30.0);
             groups.push((size, 1.0));
             groups.push((size / scale(stream, 2.0, 10.0), stream.uniform()));
@@ -296,7 +297,7 @@ impl Nature {
         });
         let mut row = modes[chosen.unwrap_or(0)].0.clone();
         let z = stream.normal();
-        // Poor images are more and poorer than good ones are good.
+        // The distribution is skewed towards poor images.
         let level = (self.level * exp(own + self.uneven * (z + z.max(0.0).powi(2) / 4.0))).min(20.0);
         add(&mut row, level, &self.noise(stream));
         let pull = self.junk_pull * (level - self.junk_from).max(0.0);
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_one_identity_are_nearer_than_strangers() {
+    fn images_of_one_identity_are_nearer_than_those_of_others() {
         let World { embeddings, labels } = World::draw(4, 0, 2000);
         let (mut same, mut other) = ((0.0, 0), (0.0, 0));
         for i in 0..400 {

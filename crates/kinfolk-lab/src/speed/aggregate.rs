@@ -1,8 +1,8 @@
-//! The sparse-dense product against what memory allows.
+//! The sparse-dense product, compared with the memory bandwidth.
 //!
-//! For each entry of the adjacency a row of the dense matrix is read. If none were in a cache, nnz * D * 4 bytes
-//! would come from memory; if each row came once, N * D * 4 would, and as many be written. The truth is between:
-//! rows of one identity are neighbours of each other, so most are found in a cache.
+//! For each entry of the adjacency a row of the dense matrix is read. Without any cache hits, nnz * D * 4 bytes are read from
+//! memory; if each row is read once, N * D * 4 bytes, and as many are written. The measurement is between these limits:
+//! rows of one identity are neighbours of each other, so most are in a cache.
 
 use super::Set;
 use crate::measure::{best_of, measure};

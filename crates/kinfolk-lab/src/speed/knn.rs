@@ -19,7 +19,7 @@ pub struct Arguments {
     /// Search with every kernel of this machine, not only the fastest
     #[arg(long)]
     kernels: bool,
-    /// Leave out the exact search; true recall is then not known, only the sampled one
+    /// Skip the exact search; only the recall on a sample is then known
     #[arg(long)]
     no_exact: bool,
 }
@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             Some(truth) => format!("{:.4}", overlap(truth, &graph)),
             None => if report.exact { "1" } else { "-" }.to_owned(),
         };
-        // What brute force does: every pair once.
+        // The products of a brute-force search: every pair once.
         let pairs = n as f64 * (n as f64 - 1.0) / 2.0;
         let rate = pairs * dim as f64 / cost.cpu_seconds / 1e9;
         lines.push(vec![

@@ -14,20 +14,20 @@ use kinfolk_cli::failure::Failure;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A method that searches for its own neighbours where the table's graph has fewer than it takes by default.
+/// The method that searches for its own neighbours if the table's graph has fewer than its default K.
 pub const OWN_SEARCH: (&str, usize) = ("kin", 80);
 
-/// A method, with what was chosen for it.
+/// A method with its chosen setting.
 pub struct Candidate {
     pub listed: Listed,
-    /// The setting, or why there is none.
+    /// The setting, or the reason why there is none.
     pub setting: Result<Setting, Outcome>,
     /// What was tried, in words.
     pub tried: &'static str,
     /// Settings that ran within the limit, and the mean of both F of the best.
     pub runs: usize,
     pub f: f64,
-    /// Of all runs together.
+    /// The seconds of all runs together.
     pub seconds: f64,
     /// Whether it has been too slow already.
     stopped: bool,
@@ -51,7 +51,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Makes the directory of the results, fits networks and chooses settings.
+    /// Creates the directory of the results, fits networks and chooses settings.
     pub fn new(name: &'static str, options: TableOptions, train: Part) -> Result<Self, Failure> {
         let directory = options.directory(name)?;
         let (limit, scales, selected) = (options.limit(), Scales::of(&train), options.selected());
@@ -92,7 +92,7 @@ impl Comparison {
                         }
                         candidate.runs += 1;
                     }
-                    // A refusal of some settings is no reason to stop, and the reason if there is nothing else.
+                    // Some settings may be refused. The error is reported only if no setting works.
                     refused @ Outcome::Refused(_) if candidate.setting.is_err() => {
                         candidate.setting = Err(refused);
                     }
@@ -135,7 +135,7 @@ impl Comparison {
         }
     }
 
-    /// One run. Seconds are those from rows to labels, with the search for neighbours where the method needs them.
+    /// One run. Seconds are from rows to labels, including the search for neighbours if the method needs them.
     pub fn run(&self, method: &dyn Method, part: &Part) -> Result<Outcome, Failure> {
         let (own, least_k) = OWN_SEARCH;
         let searches = method.info().name == own && part.graph.k() < least_k;
@@ -156,7 +156,7 @@ impl Comparison {
         }
     }
 
-    /// Every method on a part, with what was chosen for it; none that has been too slow before.
+    /// Every method on a part, with its chosen setting; methods that were too slow before are skipped.
     pub fn compare(&mut self, part: &Part) -> Result<Vec<Outcome>, Failure> {
         let mut outcomes = Vec::new();
         for candidate in &self.candidates {
@@ -174,7 +174,7 @@ impl Comparison {
         Ok(outcomes)
     }
 
-    /// What was chosen for a method, in words.
+    /// The chosen setting of a method, in words.
     pub fn chosen(&self, candidate: &Candidate) -> String {
         match (&candidate.setting, self.fitted(candidate.name())) {
             (Ok(_), Some(fitted)) => fitted.chosen.clone(),

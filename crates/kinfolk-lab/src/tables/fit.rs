@@ -1,5 +1,5 @@
-//! The training of methods that need a model, on the training part. What there is to choose about them is chosen on
-//! identities that are held out from it.
+//! Trains the methods that need a model on the training part. Their settings are chosen on identities that are held out from
+//! it.
 
 use super::methods::Listed;
 use super::options::TableOptions;
@@ -14,11 +14,11 @@ use kinfolk_nn::{
     ModelFile, PivotShape, TrainParams, Trial, train, train_lgcn, train_ltc,
 };
 
-/// Identities that networks are not fitted to, if these are between a tenth and half of them.
+/// The number of held-out identities, if it is between a tenth and half of all.
 const HELD_OUT: f32 = 20.0;
-/// Candidate sets in a pass of GCN-E where it must be quick.
+/// Candidate sets in an epoch of GCN-E in quick runs.
 const QUICK_SETS: usize = 200;
-/// Pivots in a pass of L-GCN, and proposals in one of LTC, where it must be quick.
+/// Pivots in an epoch of L-GCN, and proposals in one of LTC, in quick runs.
 const QUICK_PIVOTS: usize = 2_000;
 const QUICK_PROPOSALS: usize = 2_000;
 
@@ -30,7 +30,7 @@ pub struct Fitted {
     pub tried: &'static str,
     /// What was chosen, in words.
     pub chosen: String,
-    /// What a reader should know of the training; empty where another method's says it.
+    /// A note about the training; empty if the note of another method covers it.
     pub note: String,
 }
 
@@ -40,7 +40,7 @@ pub fn fit(methods: &[Listed], part: &Part, options: &TableOptions) -> Result<Ve
     for listed in methods.iter().filter(|listed| listed.info.needs_model) {
         let training = Training { part, options };
         match listed.info.name {
-            // One training makes the model of both.
+            // Both methods share one model.
             "gcn-v" | "gcn-ve" if fitted.iter().any(|known: &Fitted| known.name.starts_with("gcn-")) => {}
             "gcn-v" | "gcn-ve" => fitted.extend(training.gcn()?),
             "lgcn" => fitted.push(training.lgcn()?),
@@ -62,12 +62,12 @@ impl Training<'_> {
         Problem::new(features).with_graph(graph)?.with_labels(labels)
     }
 
-    /// The share of the identities that networks are not fitted to.
+    /// The share of the identities that are held out from fitting.
     fn held_out(&self) -> f32 {
         (HELD_OUT / self.part.identities() as f32).clamp(0.1, 0.5)
     }
 
-    /// How a network is fitted: as by default, but for the options, and never with more epochs.
+    /// Parameters of fitting: the defaults, changed by the options, and never with more epochs.
     fn fit_params(&self, default: &FitParams, quick_examples: usize) -> FitParams {
         FitParams {
             epochs: self.options.epochs.unwrap_or(default.epochs).min(default.epochs),
@@ -111,7 +111,7 @@ impl Training<'_> {
             false => "",
         };
         let note = format!(
-            "{networks} fitted to the training part in {:.1} s, but for a tenth of the identities (up to half where these \
+            "{networks} fitted to the training part in {:.1} s, except for a tenth of the identities (up to half where these \
              are fewer than {HELD_OUT}), on which the rest was chosen{unused}.",
             cost.seconds
         );
@@ -173,7 +173,7 @@ impl Training<'_> {
         })
     }
 
-    /// As `kinfolk train` does it.
+    /// Trains as `kinfolk train` does.
     fn by_default(&self, listed: &Listed) -> Result<Fitted, Failure> {
         let info = listed.info;
         let learner = listed.entry.learner().ok_or_else(no_model)?;
@@ -203,12 +203,12 @@ fn no_model() -> Error {
 }
 
 fn note_of(title: &str, seconds: f64) -> String {
-    format!("{title} was fitted to the training part, but for as many identities, in {seconds:.1} s.")
+    format!("{title} was fitted to the training part, except for as many identities, in {seconds:.1} s.")
 }
 
 fn describe_gcn(gcn: &Gcn, gcn_e: bool) -> String {
     let GcnModel { config, .. } = gcn.model();
-    let graph = if config.rebuild { "graph rebuilt" } else { "graph as it is" };
+    let graph = if config.rebuild { "rebuilt graph" } else { "input graph" };
     let rho = if gcn_e { format!(" rho {:.1}", config.rho) } else { String::new() };
     format!("{graph} density {:.2}{rho} tau {:.2}", config.density, gcn.settings.tau)
 }

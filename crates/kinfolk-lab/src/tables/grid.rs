@@ -1,19 +1,19 @@
-//! The settings of each method that are tried on training identities: as many for each.
+//! The settings that are tried on training identities, the same number for each method.
 
 use super::part::Part;
 use kinfolk::{Method, Result};
 use std::collections::HashMap;
 
-/// Settings that are tried of each method that has anything to choose.
+/// The number of settings of each method that has parameters to choose.
 pub const SETTINGS: usize = 12;
 
 /// Values of parameters by name.
 pub type Setting = Vec<(&'static str, String)>;
 
-/// Not a parameter of any method: for those that are given the number of clusters, which grows with the set.
+/// Not a parameter of any method: it gives the number of clusters, which grows with the set.
 const ROWS_PER_CLUSTER: &str = "rows per cluster";
 
-/// What is tried, with a description of it.
+/// Settings with a description.
 pub struct Grid {
     pub settings: Vec<Setting>,
     pub description: &'static str,
@@ -49,9 +49,9 @@ pub fn describe(setting: &Setting) -> String {
     }
 }
 
-/// What the training part says about where to look.
+/// Ranges of the parameters, from the training part.
 pub struct Scales {
-    /// Similarities between which those of nearly all edges lie, evenly spaced.
+    /// Evenly spaced similarities that cover nearly all edges.
     levels: [f64; SETTINGS],
     /// Mean size of an identity.
     mean: f64,
@@ -80,9 +80,9 @@ impl Scales {
     }
 }
 
-/// What is tried of the method of this name; its defaults alone if there is nothing here.
+/// The settings of a method; its defaults alone if none are listed here.
 pub fn grid(name: &str, scales: &Scales) -> Grid {
-    // Every other level, and not the first, where everything is one cluster.
+    // Every other level without the first, at which all rows are one cluster.
     let every_other: [f64; SETTINGS / 2] = std::array::from_fn(|i| scales.levels[2 * i + 1]);
     let distance = |level: f64| (2.0 - 2.0 * level).max(1e-6).sqrt();
     match name {
@@ -92,14 +92,14 @@ pub fn grid(name: &str, scales: &Scales) -> Grid {
             description: "rows per cluster, from 4 to 1/4 times the mean of identities",
         },
         "hac" => {
-            // Means of pairs that are not neighbours are less than the similarity of any edge.
+            // Mean similarities of clusters are below the similarities of edges.
             let highest = scales.levels[SETTINGS - 1];
             let means = std::array::from_fn(|i| distance(highest * (i as f64 + 0.5) / SETTINGS as f64));
             let description = "average linkage, distance at mean similarities from 0 to the highest";
             Grid { settings: one("distance", means), description }
         }
         "meanshift" => {
-            // The smallest first: mean shift takes the longer the farther it looks.
+            // The smallest first: the time of mean shift grows with the bandwidth.
             let mut distances = scales.levels.map(distance);
             distances.reverse();
             Grid { settings: one("bandwidth", distances), description: "bandwidth at the similarities" }

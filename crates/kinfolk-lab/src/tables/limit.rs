@@ -1,7 +1,7 @@
-//! A time limit for whatever reports progress.
+//! A time limit for work that reports progress.
 //!
-//! After the limit the work is cancelled, and returns at its next look: of a loop that all threads share, the tasks that wait
-//! are skipped. A stage that never looks is waited for, and then counts as too late all the same.
+//! After the limit the work is cancelled and returns at its next check; waiting tasks of a parallel loop are skipped. A stage
+//! that never checks runs to its end and then counts as too slow.
 
 use kinfolk::{Error, Progress, Result};
 use kinfolk_cli::bars::Bars;
@@ -30,7 +30,7 @@ impl Progress for Watched {
     }
 }
 
-/// Runs something for at most `limit`; what it returned and its seconds, or `None` if it took longer.
+/// Runs something for at most `limit`; returns its result and its seconds, or `None` if it took longer.
 pub fn within<T>(limit: Duration, run: impl FnOnce(&dyn Progress) -> Result<T>) -> Option<(Result<T>, f64)> {
     let start = Instant::now();
     let result = run(&Watched { end: start + limit, bars: Bars::default() });
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_in_time_counts_and_what_never_checks_is_late_all_the_same() {
+    fn work_in_time_counts_and_work_that_never_checks_is_too_slow() {
         let (found, seconds) = within(Duration::from_secs(60), |_| Ok(7)).unwrap();
         assert_eq!(found.unwrap(), 7);
         assert!(seconds < 60.0);

@@ -3,7 +3,7 @@
 use kinfolk::MethodInfo;
 use kinfolk_methods::{METHODS, MethodEntry};
 
-/// What the tables are about: listed after all that it is compared with.
+/// The methods that the tables compare with the others; they are listed last.
 const LAST: [&str; 4] = ["density", "kin", "gcn-v", "gcn-ve"];
 
 /// A method of the tables.
@@ -11,8 +11,8 @@ const LAST: [&str; 4] = ["density", "kin", "gcn-v", "gcn-ve"];
 pub struct Listed {
     pub entry: &'static MethodEntry,
     pub info: &'static MethodInfo,
-    /// Whether its lines are dashed and its dots hollow. Every other one is: so many colours are hard to tell apart, and
-    /// gcn-ve often covers gcn-v.
+    /// Whether its lines are dashed and its dots hollow. Every other method is drawn so, because this many colours are hard
+    /// to distinguish and gcn-ve often covers gcn-v.
     pub dashed: bool,
 }
 

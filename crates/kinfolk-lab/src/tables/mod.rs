@@ -1,14 +1,14 @@
 //! Every method of the registry on the same sets.
 //!
-//! Every method has the same graph, the same number of settings to choose from (`grid`) and the same time for each. The
-//! setting with the best mean of pairwise and BCubed F on the training part is then used for everything else. Networks
-//! are fitted to the training part (`fit`). Labels of the test part give the scores that are printed and nothing else.
+//! Every method has the same graph, the same number of settings to choose from (`grid`) and the same time limit. The setting
+//! with the best mean of pairwise and BCubed F on the training part is then used on the test parts. Networks are fitted to the
+//! training part (`fit`). Labels of the test part are used only for the printed scores.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `methods` | the registry in the order of the tables |
 //! | `part` | labelled rows and their graph |
-//! | `options` | which methods, how long, where to |
+//! | `options` | methods, time limit, output directory |
 //! | `grid` | the settings of each method that are tried |
 //! | `fit` | the training of methods that need a model |
 //! | `comparison` | choosing a setting, running within a time limit (`limit`, `outcome`) |

@@ -1,4 +1,4 @@
-//! Which methods, how long, and where to.
+//! Options of the tables: methods, time limit, output directory.
 
 use super::methods::{Listed, listed, names};
 use clap::Args;
@@ -7,7 +7,7 @@ use kinfolk_cli::failure::Failure;
 use kinfolk_cli::make_directory;
 use std::path::PathBuf;
 
-/// Seconds of a run, unless given.
+/// The default time limit of a run, in seconds.
 const LIMIT: f64 = 600.0;
 const QUICK_LIMIT: f64 = 20.0;
 
@@ -17,16 +17,16 @@ pub struct TableOptions {
     /// A small set, and little time for each method
     #[arg(long)]
     pub quick: bool,
-    /// Methods to compare, with commas; all if not given
+    /// Methods to compare, separated by commas; all if not given
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     pub methods: Vec<String>,
-    /// Seconds that one run may take; a method that took longer is not run on larger sets [default: 600, quick 20]
+    /// Time limit of one run in seconds; a method that exceeds it is not run on larger sets [default: 600, quick 20]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub limit: Option<f64>,
-    /// Seed of the set and of everything random
+    /// Seed of the set and of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Passes of GCN-V over the rows; GCN-E makes at most 4 [default: 20]
+    /// Epochs of GCN-V; GCN-E has at most 4 [default: 20]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
     /// Directory to write to [default: bench-, then the name]
@@ -41,7 +41,7 @@ impl TableOptions {
         TableOptions { quick, methods, limit, seed: 0, epochs, output: Some(output) }
     }
 
-    /// Seconds that one run may take.
+    /// The time limit of one run, in seconds.
     pub fn limit(&self) -> f64 {
         self.limit.unwrap_or(if self.quick { QUICK_LIMIT } else { LIMIT })
     }
@@ -56,7 +56,7 @@ impl TableOptions {
         listed().into_iter().filter(|listed| self.includes(listed.info.name)).collect()
     }
 
-    /// Makes the directory of the table of this name.
+    /// Creates the directory of the table of this name.
     pub fn directory(&self, name: &str) -> Result<PathBuf, Failure> {
         let directory = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("bench-{name}")));
         make_directory(&directory)?;

@@ -1,9 +1,9 @@
-//! What became of a run of a method, and how tables, files and lines say it.
+//! The outcome of a run of a method, and how tables, files and messages show it.
 
 use crate::scores::{both_f, percent};
 use kinfolk::metrics::Scores;
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone)]
 pub enum Outcome {
     Done {
@@ -12,7 +12,7 @@ pub enum Outcome {
     },
     /// It took longer than the limit.
     Stopped,
-    /// It took longer on a smaller set, or while settings were tried.
+    /// It took longer than the limit on a smaller set, or when settings were tried.
     NotRun,
     /// The method refuses such a set.
     Refused(String),
@@ -55,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// Clusters, both F's, seconds and how it ended, for a file; what there is not is empty.
+    /// Clusters, both F, seconds and how it ended, for a file; missing values are empty.
     pub fn fields(&self) -> [String; 5] {
         let how = match self {
             Outcome::Done { .. } => "done",

@@ -1,4 +1,4 @@
-//! A table on the terminal and in files, how parameters were chosen, and what a reader should know.
+//! Prints a table and writes it to files, with notes on how parameters were chosen.
 
 use super::comparison::{Candidate, Comparison, OWN_SEARCH};
 use super::grid::SETTINGS;
@@ -8,7 +8,7 @@ use kinfolk::laboratory::Kernel;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::{machine, table, write_text};
 
-/// A table and what goes with it.
+/// A table with its notes and its chart.
 pub struct Report {
     pub title: String,
     pub set: String,
@@ -90,12 +90,12 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![
         format!(
             "Chosen on {}: of up to {SETTINGS} settings of each method the one with the best mean of both F; the \
-             similarities are evenly spaced between those that 1 % and 99 % of the training graph's edges stay below.",
+             similarities are evenly spaced between the 1 % and 99 % quantiles of the training graph's edges.",
             train.describe()
         ),
         format!(
-            "F in percent. Seconds: one run from rows to labels, with the search for neighbours where the method needs \
-             them. All that need a graph have the same one, but {own} finds its own if K is below {least_k}."
+            "F in percent. Seconds: one run from rows to labels, including the search for neighbours if the method needs \
+             them. All methods use the same graph, except that {own} searches for its own if K is below {least_k}."
         ),
         format!(
             "> {limit}: a run took longer than {limit} s after the search for neighbours, or one on a smaller set did. \

@@ -1,5 +1,5 @@
-//! F against time, every method once, mini-batch k-means with batches of several sizes and LTC with proposals of several
-//! thresholds: Figure 4 of the paper.
+//! F against time: every method once, mini-batch k-means with several batch sizes, and LTC with proposals at several numbers of
+//! thresholds. Figure 4 of the paper.
 
 use super::TableOptions;
 use super::comparison::{Candidate, Comparison};
@@ -26,7 +26,7 @@ const THRESHOLDS: [usize; 4] = [1, 2, 4, 8];
 pub struct Arguments {
     #[command(flatten)]
     options: TableOptions,
-    /// Rows to test on, and as many to train on, about [default: 60000, quick 5000]
+    /// Approximate number of rows to test on, and as many to train on [default: 60000, quick 5000]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Neighbours of each row
@@ -43,7 +43,7 @@ impl Arguments {
 /// A run.
 struct Entry {
     listed: Listed,
-    /// What the runs of one method differ in: the rows of a batch, or the number of thresholds.
+    /// The parameter that varies between the runs of a method: the batch size, or the number of thresholds.
     swept: Option<usize>,
     outcome: Outcome,
 }

@@ -1,7 +1,7 @@
-//! Every method on ever larger parts of one set: Table 1 of the paper.
+//! Every method on sets of increasing size: Table 1 of the paper.
 //!
-//! Identities of a synthetic set are divided into parts of about the same number of rows. The first is to train on, and the
-//! others to test on, each larger test with all the rows of those before.
+//! The identities of a synthetic set are divided into parts of about the same number of rows. The first part is for training.
+//! The others are for testing, and each larger test set contains the smaller ones.
 
 use super::TableOptions;
 use super::comparison::{Candidate, Comparison};
@@ -13,7 +13,7 @@ use clap::Args;
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk_cli::failure::Failure;
 
-/// Rows of a part, unless given.
+/// The default number of rows of a part.
 const ROWS: usize = 60_000;
 const QUICK_ROWS: usize = 5_000;
 const FULL_ROWS: usize = 584_000;
@@ -26,13 +26,13 @@ With all methods and parts of 60,000 rows it takes an hour with --limit 120, hou
 pub struct Arguments {
     #[command(flatten)]
     options: TableOptions,
-    /// Rows of a part, about [default: 60000, quick 5000]
+    /// Approximate number of rows of a part [default: 60000, quick 5000]
     #[arg(long, value_name = "N", conflicts_with = "full")]
     rows_per_part: Option<usize>,
     /// Parts of 584,000 rows, as in the paper
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// How many parts to test on, with commas
+    /// Numbers of parts to test on, separated by commas
     #[arg(long, value_name = "P", value_delimiter = ',', default_values_t = [1, 3, 5, 7, 9], value_parser = clap::value_parser!(u32).range(1..))]
     parts: Vec<u32>,
     /// Neighbours of each row
@@ -46,7 +46,7 @@ impl Arguments {
     }
 }
 
-/// Parts of about the same number of rows: the first, and the others, of which any number from the first can be had.
+/// Parts of about the same number of rows: a training part, and test parts that can be combined.
 pub struct Parts {
     synth: Synth,
     /// Identities of a part.
@@ -79,7 +79,7 @@ pub fn rows_of(given: Option<usize>, quick: bool) -> usize {
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { options, rows_per_part, full, mut parts, k } = arguments;
-    // Fails now, not after the fitting.
+    // Fails before the fitting, not after it.
     options.directory("table1")?;
     parts.sort_unstable();
     parts.dedup();
@@ -107,7 +107,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         sizes.push(rows);
     }
     let report = Report {
-        title: "Table 1: ever larger sets".to_owned(),
+        title: "Table 1: sets of increasing size".to_owned(),
         set: format!(
             "Synthetic, {} columns, parts of about {rows} rows: {} to train on; F_P pairwise, F_B BCubed",
             comparison.train.features.dim(),

@@ -1,4 +1,4 @@
-//! Every method on one set: Table 2 of the paper, on a long-tailed set of many small identities, or a set of one's own.
+//! Every method on one set: Table 2 of the paper, on a long-tailed synthetic set of many small identities or on a given set.
 
 use super::TableOptions;
 use super::comparison::Comparison;
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Labelled embeddings to train on, instead of a synthetic set
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "test", conflicts_with = "identities")]
     train: Option<Vec<PathBuf>>,
-    /// Those to test on, of other identities
+    /// Labelled embeddings to test on, of other identities
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "train")]
     test: Option<Vec<PathBuf>>,
     /// Identities of the synthetic set to test on, and as many to train on, about 6.8 rows each [default: 3984, quick 300]
@@ -90,7 +90,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     report.write(&comparison)
 }
 
-/// As many identities, of as many rows, as the clothes of the paper's second set.
+/// As many identities and rows as in the fashion set of the paper.
 fn long_tailed(identities: usize, seed: u64) -> SynthParams {
     SynthParams {
         identities,

@@ -44,7 +44,7 @@ impl<'a> Head<'a> {
         self.hidden.apply(x, hidden);
         for row in hidden.chunks_exact_mut(self.slopes.len()) {
             for (value, slope) in row.iter_mut().zip(self.slopes) {
-                // Computed where it is not wanted too: without a branch the compiler takes many at once.
+                // Computed for all values: without a branch the compiler can vectorise.
                 let scaled = *value * slope;
                 *value = if *value < 0.0 { scaled } else { *value };
             }
@@ -53,7 +53,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// max(x, 0). NaN, which a broken network makes, is left for the end to find.
+/// max(x, 0). NaN, from a damaged network, is passed on and detected at the end.
 pub(super) fn relu(values: &mut [f32]) {
     values.iter_mut().for_each(|v| *v = if *v < 0.0 { 0.0 } else { *v });
 }

@@ -1,13 +1,12 @@
-//! GCN-E: how likely each candidate of a vertex is of the vertex's identity (Section 3.3).
+//! GCN-E: the probability that a candidate has the identity of the vertex (Section 3.3).
 //!
 //! For vertex i with the candidate set S: rows X_j = f_j - f_i for j in S; A^ is the sub-matrix over S of the
 //! normalised adjacency, its rows divided by their sums again; graph convolutions as in GCN-V; connectivity r_ij =
 //! head(F_L)_j, or with two outputs the second's share of the softmax.
 //!
-//! Only the round(rho N) most confident vertices use it. Their candidates are the neighbours of higher confidence, which
-//! are among them too: what is more confident than one of the most confident is one itself. Or, to see what the
-//! candidate set is worth (M = -1 in Section 4.3.2), all neighbours. `subgraphs.rs` says why it is cheap. Batches run in
-//! parallel; where they begin depends on the sizes of the candidate sets alone.
+//! Only the round(rho N) most confident vertices use it. Their candidates are the neighbours of higher confidence, which are
+//! therefore also among the most confident, or, for the ablation of the candidate set (M = -1 in Section 4.3.2), all neighbours.
+//! `subgraphs.rs` describes the computation. Batches run in parallel and depend only on the sizes of the candidate sets.
 //!
 //! Cost, with R = the sum of |S| over the vertices that use it: 4 R (512 x 512 + 512 x 256 + 256 x 256) operations
 //! with the published widths, 4 rho N D 512 for the first layer. Memory: 8 rho N 512 bytes for that (8 N 512
@@ -55,7 +54,7 @@ pub struct Connectivity {
     pub candidates: Vec<u32>,
     /// Their similarities to the vertex.
     pub similarities: Vec<f32>,
-    /// Their connectivities. That of an only candidate is 1: there is nothing to choose.
+    /// Their connectivities. That of a single candidate is 1.
     pub values: Vec<f32>,
 }
 
@@ -64,7 +63,7 @@ impl Connectivity {
         self.offsets[v]..self.offsets[v + 1]
     }
 
-    /// What a smaller rho would have given: only the round(`rho` N) most confident of `n` vertices.
+    /// The result for a smaller rho: only the round(`rho` N) most confident of `n` vertices.
     pub fn up_to(&self, rho: f32, n: usize) -> Connectivity {
         let vertices = ((f64::from(rho) * n as f64).round() as usize).min(self.vertices.len());
         let entries = self.offsets[vertices];
@@ -197,14 +196,14 @@ fn batches(offsets: &[usize]) -> Vec<std::ops::Range<usize>> {
 struct Estimator<'a> {
     adjacency: &'a Adjacency,
     found: &'a Connectivity,
-    /// The place of each vertex among `found.vertices` and then the others that may be candidates, or [`NONE`].
+    /// The index of each vertex in `found.vertices` followed by the other possible candidates, or [`NONE`].
     rank: Vec<u32>,
     /// The network; its vertices are ranks.
     prepared: Prepared<'a>,
     outputs: usize,
 }
 
-/// What one thread reuses from batch to batch.
+/// Buffers that a thread reuses.
 #[derive(Default)]
 struct Scratch {
     /// For each vertex, by rank, its row in the stack if it is in the current candidate set.

@@ -1,14 +1,15 @@
 //! L-GCN: clusters from the probabilities of links (Wang et al., "Linkage based face clustering via graph convolution
 //! network", CVPR 2019).
 //!
-//! For each row as pivot a network sees the graph around it (`pivots.rs`), rows X_j = f_j - f_p, and says of each neighbour
-//! how probable it is that it has the pivot's identity. An edge that both ends were asked about has the mean of both answers. What
-//! hangs together along edges of at least `th` is a cluster, parted at higher thresholds while it is too large
-//! ([`kinfolk::limited_components`]): the paper's pseudo-label propagation, which begins with all edges and so leaves it to the
-//! size alone where to stop; `th` is ours, and chosen when the network is trained.
+//! For each row as pivot, a network takes the graph around it (`pivots.rs`) with rows X_j = f_j - f_p, and estimates for each
+//! neighbour the probability that it has the identity of the pivot. If each end of an edge is a neighbour of the other, the
+//! mean of both estimates is used. Clusters are the connected components along edges of at least `th`, split at higher thresholds
+//! while they are too large ([`kinfolk::limited_components`]). This is the paper's pseudo-label propagation, which starts with
+//! all edges and depends on the size alone; `th` is an addition, chosen in training.
 //!
-//! Cost: with V vertices in the graph of a pivot, some 150 to 480 with the usual shape, 4 N V (512 x 512 + 512 x 256 + 256 x 256)
-//! operations with the published widths. Memory: 4 N k1 bytes for the probabilities, 12 for each edge, 8 N 512 for the first layer.
+//! Cost: with V vertices in the graph of a pivot, about 150 to 480 with the default shape, 4 N V (512 x 512 + 512 x 256 + 256
+//! x 256) operations with the published widths. Memory: 4 N k1 bytes for the probabilities, 12 for each edge, 8 N 512 for the
+//! first layer.
 
 use super::pivots::{PivotScratch, PivotShape, push_pivot};
 use super::subgraphs::{Buffers, Prepared, SubGraphs, probability, side_by_side};
@@ -22,11 +23,11 @@ const PIVOTS: usize = 4;
 /// Parameters of [`lgcn`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct LgcnParams {
-    /// What each row sees of the graph; as the network was trained with.
+    /// The shape of the graph around a row, as in training.
     pub shape: PivotShape,
     /// Links of less probability are left out. Default 0.5.
     pub th: f32,
-    /// How large a cluster may be.
+    /// The maximum size of a cluster.
     pub limit: SizeLimit,
 }
 
@@ -37,7 +38,7 @@ impl Default for LgcnParams {
 }
 
 impl LgcnParams {
-    /// Refuses what cannot be.
+    /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         self.shape.check()?;
         if !(0.0..=1.0).contains(&self.th) {
@@ -51,7 +52,7 @@ impl LgcnParams {
 /// The probability of every link from a row to one of its nearest neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkProbabilities {
-    /// Neighbours of each row that were asked about.
+    /// The number of neighbours of each row.
     pub k1: usize,
     /// Row after row, nearest first.
     pub values: Vec<f32>,
@@ -59,7 +60,7 @@ pub struct LinkProbabilities {
 
 /// Clusters embeddings by L-GCN. Labels are 0.. by descending size.
 ///
-/// Use it to see what links alone are worth beside confidences; `gcn-v` is about as good and tens of times faster.
+/// Use it to compare links with confidences; `gcn-v` is about as good and tens of times faster.
 pub fn lgcn(
     embeddings: &Embeddings,
     graph: &KnnGraph,
@@ -72,7 +73,7 @@ pub fn lgcn(
     propagate(graph, &links, params.th, &params.limit, progress)
 }
 
-/// Asks the network about every row and its nearest neighbours.
+/// Applies the network to every row and its nearest neighbours.
 pub fn link_probabilities(
     network: &GraphNetwork,
     embeddings: &Embeddings,
@@ -135,7 +136,7 @@ pub fn propagate(
     Ok(number_by_size(&limited_components(graph.len(), edges, limit, progress)?))
 }
 
-/// Every edge once, with the mean of what its ends say where both list it; only those of at least `th`.
+/// Every edge once, with the mean of both estimates if both ends list it; only those of at least `th`.
 fn pooled(graph: &KnnGraph, links: &LinkProbabilities, th: f32) -> Vec<(u32, u32, f32)> {
     let k1 = links.k1;
     let listed = |i: u32| &graph.neighbours(i as usize).0[..k1];

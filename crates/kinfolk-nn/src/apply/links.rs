@@ -6,7 +6,7 @@ use kinfolk::{KnnGraph, Links, Result, nearest_candidates};
 /// Links the vertices of `connectivity` to their `m` candidates of highest connectivity (of equal ones the
 /// nearer), and all others to their `m` nearest candidates.
 ///
-/// The similarity of a link is that of the graph, clipped to 0..1 as the published code has it.
+/// The similarity of a link is that of the graph, clipped to 0..1 as in the published code.
 pub fn connected_candidates(
     graph: &KnnGraph,
     confidence: &[f32],

@@ -1,14 +1,14 @@
 //! LTC: clusters chosen from overlapping proposals (Yang et al., "Learning to cluster faces on an affinity graph", CVPR 2019).
 //!
-//! Proposals are made at several thresholds (`proposals.rs`). GCN-D estimates of each its IoU with the identity that most of its
-//! rows have. Of those that it finds neither good nor hopeless GCN-S says which rows are outliers, seen from a few of its rows
-//! as seeds; the answer with the most rows is a proposal too. Then proposals take their rows, the best first (de-overlapping by
-//! non-maximum suppression), and rows of no proposal stay alone.
+//! Proposals are generated at several thresholds (`proposals.rs`). GCN-D estimates the IoU of each proposal with its most
+//! frequent identity. For proposals of medium IoU, GCN-S finds the outliers, from a few of the rows as seeds; the largest
+//! remaining set becomes a proposal too. Then rows are assigned to proposals, the best first (de-overlapping by non-maximum
+//! suppression). Rows without a proposal are singletons.
 //!
-//! Both networks are the graph convolutions that the others have, GCN-D with the maximum over the rows before its head. What differs from
-//! the published ones: rows are seen from the mean of the proposal (GCN-D) or from the seed (GCN-S), since where an identity
-//! lies says nothing of others; GCN-D has a column more, the share of a row's affinities that stay inside, without which nothing
-//! says that half of an identity is missing; outliers are not cut off for good, since GCN-D also scores what is left.
+//! Both networks use the same graph convolutions as the others; GCN-D takes the maximum over the rows before its head. They
+//! differ from the published ones: rows are relative to the mean of the proposal (GCN-D) or to the seed (GCN-S), because the
+//! position of an identity does not generalise. GCN-D has one more column, the share of a row's affinities that stay inside,
+//! which shows if a part of an identity is missing. Outliers are not removed for good, because GCN-D also scores the rest.
 //!
 //! Cost: with R = the sum of all proposals' sizes, up to N for each setting and level, 4 R 512 x 64 operations with the
 //! published widths, and the proposals. Memory: R, and 8 N 512 bytes for the first layer.
@@ -25,11 +25,11 @@ const SEEDS: usize = 4;
 /// Parameters of [`ltc`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct LtcParams {
-    /// How proposals are made; as the networks were trained with.
+    /// How proposals are generated, as in training.
     pub proposals: ProposalParams,
-    /// Proposals of less estimated IoU take no rows. Default 0.
+    /// Proposals of less estimated IoU are dropped. Default 0.
     pub least: f32,
-    /// GCN-S is asked about proposals whose estimated IoU is at least the first and at most the second; `None` leaves it out.
+    /// GCN-S is applied to proposals whose estimated IoU is at least the first and at most the second; `None` disables it.
     /// Default 0.3 and 0.7.
     pub segment: Option<[f32; 2]>,
 }
@@ -41,7 +41,7 @@ impl Default for LtcParams {
 }
 
 impl LtcParams {
-    /// Refuses what cannot be.
+    /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         self.proposals.check()?;
         let wrong = |name, expected, found: String| Err(Error::Parameter { field: name, expected, found });
@@ -59,7 +59,7 @@ impl LtcParams {
 
 /// Clusters embeddings by LTC. Labels are 0.. by descending size.
 ///
-/// Use it to see what choosing among whole clusters is worth beside choosing links.
+/// Use it to compare the choice of whole clusters with the choice of links.
 pub fn ltc(
     embeddings: &Embeddings,
     graph: &KnnGraph,
@@ -89,7 +89,7 @@ fn check(name: &str, network: &GraphNetwork, embeddings: &Embeddings, adjacency:
     length("vertices of the adjacency (one per embedding)", embeddings.len(), adjacency.len())
 }
 
-/// What one thread reuses from stack to stack.
+/// Buffers that a thread reuses.
 pub(crate) struct ProposalScratch {
     /// For each vertex its row in the stack if it is in the current proposal, or [`NONE`].
     slots: Vec<u32>,
@@ -101,8 +101,8 @@ impl ProposalScratch {
     }
 }
 
-/// Appends the graph of a proposal: A~ between its rows, divided by the sums of what is left. Seen from a seed, the last column of X
-/// marks it; seen from the mean, it is the share of A~ that is left.
+/// Appends the graph of a proposal: A~ between its rows, divided by the sums of what is left. Seen from a seed, the last
+/// column of X marks it; seen from the mean, it is the share of A~ that is left.
 pub(crate) fn push_proposal(
     adjacency: &Adjacency,
     members: &[u32],
@@ -211,9 +211,9 @@ pub fn proposal_scores(
     }
 }
 
-/// What GCN-S leaves of the proposals whose scores are in `range`: of the answers from several seeds the one with the most
-/// rows, if these are fewer than before and at least `smallest`.
-#[expect(clippy::too_many_arguments, reason = "what it works on, and what of it")]
+/// The proposals whose scores are in `range`, without the outliers that GCN-S finds: of the results for several seeds, the
+/// largest one that is smaller than the proposal and has at least `smallest` rows.
+#[expect(clippy::too_many_arguments, reason = "inputs and parameters of a stage")]
 pub(crate) fn segmented(
     network: &GraphNetwork,
     embeddings: &Embeddings,
@@ -225,16 +225,16 @@ pub(crate) fn segmented(
     progress: &dyn Progress,
 ) -> Result<Proposals> {
     check("GCN-S", network, embeddings, adjacency)?;
-    let asked: Vec<usize> =
+    let selected: Vec<usize> =
         (0..proposals.len()).filter(|&at| (range[0]..=range[1]).contains(&scores[at])).collect();
-    progress.begin("segment", asked.len() as u64);
-    if asked.is_empty() {
+    progress.begin("segment", selected.len() as u64);
+    if selected.is_empty() {
         return Ok(Proposals::default());
     }
     let weights = side_by_side(network);
     let (n, dim) = (embeddings.len(), embeddings.dim());
     let prepared = Prepared::new(network, &weights, dim, n, |i| embeddings.row(i));
-    let kept: Vec<Vec<Vec<u32>>> = batches(asked.iter().map(|&at| SEEDS * proposals.members(at).len()))
+    let trimmed: Vec<Vec<Vec<u32>>> = batches(selected.iter().map(|&at| SEEDS * proposals.members(at).len()))
         .into_par_iter()
         .map_init(
             || (ProposalScratch::new(n), SubGraphs::default(), Buffers::default()),
@@ -243,7 +243,7 @@ pub(crate) fn segmented(
                     return Vec::new();
                 }
                 graphs.clear();
-                for &at in &asked[batch.clone()] {
+                for &at in &selected[batch.clone()] {
                     let members = proposals.members(at);
                     for seed in seeds(members) {
                         push_proposal(adjacency, members, Centre::Vertex(seed), scratch, graphs);
@@ -253,8 +253,8 @@ pub(crate) fn segmented(
                 let mut outputs = Vec::new();
                 prepared.outputs(buffers, &mut outputs);
                 let mut answers = outputs.chunks_exact(network.output.outputs).map(probability);
-                let mut kept = Vec::with_capacity(batch.len());
-                for &at in &asked[batch.clone()] {
+                let mut trimmed = Vec::with_capacity(batch.len());
+                for &at in &selected[batch.clone()] {
                     let members = proposals.members(at);
                     let mut most: Vec<u32> = Vec::new();
                     for _ in seeds(members) {
@@ -264,16 +264,16 @@ pub(crate) fn segmented(
                             most = left;
                         }
                     }
-                    kept.push(most);
+                    trimmed.push(most);
                 }
                 progress.advance(batch.len() as u64);
-                kept
+                trimmed
             },
         )
         .collect();
     progress.check()?;
     let mut left = Proposals::default();
-    for (members, &at) in kept.iter().flatten().zip(&asked) {
+    for (members, &at) in trimmed.iter().flatten().zip(&selected) {
         if members.len() >= smallest && members.len() < proposals.members(at).len() {
             left.push(members);
         }
@@ -281,13 +281,13 @@ pub(crate) fn segmented(
     Ok(left)
 }
 
-/// Rows of a proposal to look from. Published are random ones; evenly spaced ones, of rows that are in no order, are as good.
+/// Seeds of a proposal. The published code takes random rows; the rows have no order, so evenly spaced ones are equivalent.
 fn seeds(members: &[u32]) -> impl Iterator<Item = u32> {
     let count = SEEDS.min(members.len());
     (0..count).map(move |at| members[(2 * at + 1) * members.len() / (2 * count)])
 }
 
-/// Lets proposals take their rows, the best first, of equal ones the larger, then the earlier; rows that nobody takes stay alone.
+/// Assigns rows to proposals, the best first; ties go to the larger, then to the earlier. Rows without a proposal are singletons.
 pub fn de_overlapped(n: usize, proposals: &Proposals, scores: &[f32], least: f32) -> Vec<i64> {
     let mut order: Vec<usize> = (0..proposals.len()).filter(|&at| scores[at] >= least).collect();
     let size = |at: usize| proposals.members(at).len();

@@ -1,4 +1,4 @@
-//! The stages of the methods: what networks estimate, and what follows from it.
+//! The stages of the methods: the estimates of networks, and the clusters that follow from them.
 
 mod dense;
 mod edge;
@@ -22,7 +22,7 @@ pub use vertex::{VertexEstimate, vertex_confidence};
 
 use kinfolk::{Embeddings, KnnGraph, Result, average_ranks, u_weight};
 
-/// The confidence of GCN-V with a share of density, by rank; as it is when the share is 0.
+/// The confidence of GCN-V with a share of density, averaged by rank; unchanged if the share is 0.
 pub(crate) fn mixed_confidence(
     confidence: &[f32],
     graph: &KnnGraph,
@@ -35,7 +35,7 @@ pub(crate) fn mixed_confidence(
     average_ranks(&[(confidence, 1.0 - density), (&u_weight(graph, radius)?, density)])
 }
 
-/// F_L as the rows of a new graph. A row of zeros, which has no direction, is made unlike all others: none of F_L is
+/// F_L as the rows of a new graph. A row of zeros is replaced by one that is dissimilar to all others: values of F_L are not
 /// negative, so its similarity to them is at most 0.
 pub fn rebuilt_features(mut f_l: Vec<f32>, width: usize) -> Result<Embeddings> {
     for (i, row) in f_l.chunks_exact_mut(width).enumerate() {

@@ -1,15 +1,15 @@
-//! Instance pivot subgraphs: what L-GCN sees of each row (Section 3.2 of Wang et al., 2019).
+//! Instance pivot subgraphs: the input of L-GCN for each row (Section 3.2 of Wang et al., 2019).
 //!
 //! The vertices of the graph of pivot p are p, its `k1` nearest neighbours, and the `k2` nearest of each of these. Two of
-//! them are joined if one is among the `active` nearest neighbours of the other. All joined have the same weight, rows sum to one, and
-//! a vertex that is joined to none, which can only be when `active` is below `k2`, has itself.
+//! them are joined if one is among the `active` nearest neighbours of the other. All edges have the same weight and rows sum
+//! to one. A vertex without edges, which is possible only if `active` is below `k2`, has a self loop.
 //!
 //! Cost: O(k1 (k2 + active)) for each pivot, and sorting its edges.
 
 use super::subgraphs::{Centre, NONE, SubGraphs};
 use kinfolk::{Error, KnnGraph, Result};
 
-/// How far a pivot sees. The defaults are those that were published for testing.
+/// The shape of the subgraph of a pivot. The defaults are those that were published for testing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PivotShape {
     /// Neighbours of the pivot; fewer where the graph has fewer. Default 80.
@@ -27,7 +27,7 @@ impl Default for PivotShape {
 }
 
 impl PivotShape {
-    /// Refuses what cannot be.
+    /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         for (name, value) in [("k1", self.k1), ("active", self.active)] {
             if value == 0 {
@@ -37,14 +37,14 @@ impl PivotShape {
         Ok(())
     }
 
-    /// The neighbours of `p` whose links are asked about, nearest first.
+    /// The neighbours of `p` whose links are estimated, nearest first.
     pub(crate) fn first_hop<'a>(&self, graph: &'a KnnGraph, p: u32) -> &'a [u32] {
         let ids = graph.neighbours(p as usize).0;
         &ids[..self.k1.min(ids.len())]
     }
 }
 
-/// What one thread reuses from pivot to pivot.
+/// Buffers that a thread reuses.
 #[derive(Debug)]
 pub(crate) struct PivotScratch {
     /// For each vertex its row in the stack if it is in the current graph, or [`NONE`].

@@ -1,9 +1,9 @@
 //! Cluster proposals: the super-vertices of LTC (Section 3.2 of Yang et al., CVPR 2019).
 //!
-//! For each of several settings, what hangs together along edges of at least `th` to the `k` nearest neighbours is a super-vertex, parted at
-//! higher thresholds while it is too large ([`kinfolk::limited_components`]). Iteratively, super-vertices are joined in the same
-//! way, by the similarity of their mean rows, into larger proposals, up to `MERGED` at a time. The proposals of all settings are one
-//! pool, in which they overlap; of equal ones there is one.
+//! For each of several settings, super-vertices are the connected components along edges of at least `th` to the `k` nearest
+//! neighbours, split at higher thresholds while they are too large ([`kinfolk::limited_components`]). Super-vertices are then
+//! merged iteratively by the similarity of their mean rows into larger proposals, up to `MERGED` at a time. The proposals of all
+//! settings form one pool, in which they overlap; duplicates are removed.
 //!
 //! Cost: O(N K) for each setting, and a search for the neighbours of its super-vertices. Memory: 4 N bytes for each setting and
 //! level.
@@ -14,13 +14,13 @@ use kinfolk::{
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The most super-vertices that are joined into one.
+/// The maximum number of super-vertices that are merged into one.
 const MERGED: usize = 8;
 
 /// Neighbours of a super-vertex.
 const NEIGHBOURS: usize = 10;
 
-/// One way to make super-vertices.
+/// One setting for super-vertices.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProposalSetting {
     /// Nearest neighbours of a row whose edges count; fewer where the graph has fewer.
@@ -29,16 +29,16 @@ pub struct ProposalSetting {
     pub th: f32,
 }
 
-/// How proposals are made.
+/// Parameters of proposals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProposalParams {
-    /// The ways, all of which are taken.
+    /// The settings, all of which are applied.
     pub settings: Vec<ProposalSetting>,
-    /// How large a super-vertex may be. Default 300 rows.
+    /// The maximum size of a super-vertex. Default 300 rows.
     pub limit: SizeLimit,
-    /// Smaller ones are no proposals. Default 3.
+    /// The minimum size of a proposal. Default 3.
     pub min_size: usize,
-    /// How often super-vertices are joined into larger ones. Default 1.
+    /// How often super-vertices are merged into larger ones. Default 1.
     pub levels: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for ProposalParams {
 }
 
 impl ProposalParams {
-    /// Refuses what cannot be.
+    /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         let wrong = |name, expected, found: String| Err(Error::Parameter { field: name, expected, found });
         if self.settings.is_empty() {
@@ -151,9 +151,9 @@ pub fn proposals(
 fn edges(graph: &KnnGraph, setting: &ProposalSetting) -> Vec<(u32, u32, f32)> {
     let of = |i: usize| {
         let (ids, similarities) = graph.neighbours(i);
-        let kept = similarities.partition_point(|&similarity| similarity >= setting.th).min(setting.k);
+        let count = similarities.partition_point(|&similarity| similarity >= setting.th).min(setting.k);
         // Rounding may leave a copy's similarity above 1.
-        ids[..kept].iter().zip(similarities).map(move |(&j, &similarity)| (i as u32, j, similarity.min(1.0)))
+        ids[..count].iter().zip(similarities).map(move |(&j, &similarity)| (i as u32, j, similarity.min(1.0)))
     };
     (0..graph.len()).flat_map(of).collect()
 }
@@ -173,7 +173,7 @@ fn groups(names: &[u32]) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Joins super-vertices whose means are alike. What is joined to nothing stays what it is.
+/// Merges super-vertices whose means are similar. The others do not change.
 fn joined(
     embeddings: &Embeddings,
     parts: Vec<Vec<u32>>,

@@ -1,7 +1,7 @@
-//! A network over many small graphs at once: GCN-E, L-GCN and the two networks of LTC see such graphs.
+//! Applies a network to many small graphs at once, for GCN-E, L-GCN and the two networks of LTC.
 //!
-//! Rows of a small graph are X_j = f_j - f_i where the graph is seen from i, a vertex or the mean of its own; rows of its
-//! adjacency A^ sum to one. Three ideas make it cheap:
+//! Rows of a small graph are X_j = f_j - f_i, relative to its origin i, a vertex or the mean of its rows; rows of its adjacency
+//! A^ sum to one. Three ideas reduce the cost:
 //!
 //! - [X, A^X] W = X W_1 + A^ (X W_2): one product with [W_1 W_2], and the aggregation runs over as few columns
 //!   as the layer has outputs.
@@ -24,7 +24,7 @@ pub(crate) const BATCH: usize = 512;
 /// Stands for no vertex.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What the rows of a graph are seen from.
+/// The origin of a graph, which is subtracted from its rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Centre {
     Vertex(u32),
@@ -37,7 +37,7 @@ pub(crate) enum Centre {
 pub(crate) struct SubGraphs {
     /// Where the rows of each graph end.
     ends: Vec<usize>,
-    /// What each graph is seen from.
+    /// The origin of each graph.
     centres: Vec<Centre>,
     /// The vertex of each row.
     pub(crate) vertices: Vec<u32>,
@@ -106,7 +106,7 @@ pub(crate) struct Prepared<'a> {
     head: Head<'a>,
 }
 
-/// What one thread reuses from stack to stack.
+/// Buffers that a thread reuses.
 #[derive(Default)]
 pub(crate) struct Buffers {
     /// The rows that the last layer gave.
@@ -213,7 +213,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// b - f_i W_1 - f_i W_2, where i is what the graph is seen from.
+    /// b - f_i W_1 - f_i W_2, where i is the origin of the graph.
     fn seen_from(&self, graphs: &SubGraphs, graph: usize, own: &mut Vec<f32>) {
         let layer = &self.network.convolutions[0];
         let width = layer.outputs;
@@ -255,7 +255,7 @@ fn aggregate(graphs: &SubGraphs, layer: &Linear, product: &[f32], rows: &[u32], 
     }
 }
 
-/// The probability that the outputs of a row stand for: one is one, two are logits.
+/// The probability from the outputs of a row: one output is the probability, two are logits.
 pub(crate) fn probability(outputs: &[f32]) -> f32 {
     match *outputs {
         [different, same] => 1.0 / (1.0 + (different - same).exp()),

@@ -3,9 +3,8 @@
 //! F_{l+1} = relu([F_l, A~ F_l] W_l + b_l), F_0 the embeddings; confidence = head(F_L).
 //!
 //! Rows are taken in blocks of [`BLOCK`], in an order in which neighbours are near one another: each task gathers
-//! its rows of [F, A~F], multiplies, and hands the rows of the result back. Beside the features, the graph and F_L
-//! (which is kept only where it is asked for) memory is [`WAVE`] blocks. With more than one layer there are two
-//! F at a time.
+//! its rows of [F, A~F], multiplies, and hands the rows of the result back. Besides the features, the graph and F_L
+//! (which is stored only on request), memory is [`WAVE`] blocks. With more than one layer there are two F at a time.
 //!
 //! Cost, with D columns and H outputs: 4 N D H operations for a layer, 2 N H (H + 1) for the head, and the
 //! product with the adjacency.
@@ -18,15 +17,15 @@ use rayon::prelude::*;
 /// Rows of one product: enough to use a core well, few enough to stay in its cache.
 const BLOCK: usize = 256;
 
-/// Blocks between two times that results are put in their places.
+/// Blocks that are computed before their results are copied to their places.
 const WAVE: usize = 64;
 
-/// What GCN-V says of every vertex.
+/// The estimates of GCN-V.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VertexEstimate {
     /// The confidence of each vertex.
     pub confidence: Vec<f32>,
-    /// F_L, the last graph convolution's output, row-major, not normalised; empty unless it was asked for.
+    /// F_L, the last graph convolution's output, row-major, not normalised; empty unless requested.
     pub embeddings: Vec<f32>,
 }
 
@@ -104,13 +103,13 @@ fn check(network: &GraphNetwork, features: &Embeddings, adjacency: &Adjacency) -
 /// The result of one block.
 #[derive(Default)]
 struct Block {
-    /// Only where it is kept.
+    /// Only if requested.
     output: Vec<f32>,
     /// Only of the last layer.
     confidence: Vec<f32>,
 }
 
-/// What one thread reuses from block to block.
+/// Buffers that a thread reuses.
 #[derive(Default)]
 struct Scratch {
     aggregated: Vec<f32>,

@@ -1,4 +1,4 @@
-//! Checkpoints of PyTorch, read without running any code of theirs.
+//! Reads PyTorch checkpoints without executing code from them.
 //!
 //! `torch.save` writes a pickle that refers to storages by key, and the storages beside it. Since version 1.6
 //! both are members of a zip archive (`NAME/data.pkl`, `NAME/data/0` ...); before, the file was five pickles
@@ -29,8 +29,8 @@ const LEGACY_VERSION: i64 = 1001;
 
 /// Reads a GCN-V or GCN-E of the published shape from a PyTorch checkpoint, new or old.
 ///
-/// The pickle in it is interpreted, not run: it may make tensors and containers, and a checkpoint that asks for
-/// anything else is refused with the name of what it asked for.
+/// The pickle in it is parsed, not executed: it can create only tensors and containers. A checkpoint that uses anything else is
+/// refused with an error that names it.
 pub fn read_checkpoint(path: &Path) -> Result<GraphNetwork> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     parse_checkpoint(&bytes, &path.display().to_string())
@@ -125,7 +125,7 @@ fn entry<'a>(pickle: &Pickle<'a>, dict: Value<'a>, name: &str) -> Option<Value<'
 
 /// The tensors of the state_dict; `content` gives the bytes of a storage.
 ///
-/// Several names for one storage make several copies of it. A file of honest tensors has at least two bytes for
+/// Several names for one storage make several copies of it. A valid file has at least two bytes for
 /// each element, so that `most` elements, the length of the file, are enough for it and too few to fill the memory.
 fn state<'a, Bytes: AsRef<[u8]>>(
     pickle: &Pickle<'a>,

@@ -99,7 +99,7 @@ impl Kind {
     }
 }
 
-/// Where elements are kept: the key of a member of the file.
+/// The storage of elements: the key of a member of the file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Storage<'a> {
     pub kind: Kind,

@@ -1,4 +1,4 @@
-//! Checkpoints made byte by byte, as `torch.save` writes them and as nobody should.
+//! Checkpoints written byte by byte, valid ones as `torch.save` writes them and invalid ones.
 
 use super::*;
 use crate::tensors::{Tensor, tensors};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Whose model a file is.
+/// The tag of the model file.
 pub(crate) const TAG: &str = "gcn";
 
 /// Edges of less similarity are left out of the adjacency.
@@ -43,12 +43,12 @@ pub struct GcnConfig {
     pub radius: f32,
     /// The share of vertices, by descending confidence, whose parents GCN-E chooses.
     pub rho: f32,
-    /// Links of each vertex to candidates: 1 makes trees, more make directed acyclic graphs.
+    /// Links of each vertex to candidates: 1 builds trees, more builds directed acyclic graphs.
     pub m: usize,
     /// Whether GCN-E chooses from all neighbours rather than from those of higher confidence.
     #[serde(default)]
     pub all_neighbours: bool,
-    /// Whether candidates are searched for among the neighbours by F_L rather than by the input.
+    /// Whether candidates are neighbours by F_L instead of neighbours by the input.
     pub rebuild: bool,
 }
 
@@ -161,7 +161,7 @@ impl GcnModel {
         Self::from_file(ModelFile::read(path)?)
     }
 
-    /// Writes a model file, whole or not at all.
+    /// Writes a model file atomically.
     pub fn write(&self, path: &Path) -> Result<()> {
         self.check(&path.display().to_string())?;
         self.to_file().write(path)
@@ -178,14 +178,14 @@ impl GcnModel {
 }
 
 kinfolk::parameters! {
-    /// What can be changed about the application of a model.
+    /// Parameters of the application of a model.
     #[derive(Debug, Clone, PartialEq)]
     pub struct GcnSettings {
-        /// Links of at most this similarity are cut; by default as the model was trained.
+        /// Links of at most this similarity are cut; the default is that of the model.
         pub tau: f32 = 0.8, "a similarity from -1 to 1", |tau| (-1.0..=1.0).contains(tau);
-        /// Share of rows, the most confident, whose parents GCN-E chooses.
+        /// Share of the rows, the most confident ones, whose parents GCN-E chooses.
         pub rho: f32 = 0.1, "a share from 0 to 1", |rho| (0.0..=1.0).contains(rho);
-        /// Links of each row to rows of higher confidence: 1 makes trees, more make directed acyclic graphs; -1 lets GCN-E
+        /// Links of each row to rows of higher confidence: 1 builds trees, more builds directed acyclic graphs; -1 lets GCN-E
         /// choose one from all neighbours.
         pub m: i64 = 1, "1 or more, or -1", |m| *m >= 1 || *m == -1;
         /// Share of density in the confidence; that of GCN-V is the rest.
@@ -224,12 +224,12 @@ pub struct Gcn {
     gcn_e: bool,
 }
 
-/// What [`Gcn::apply`] found.
+/// The result of [`Gcn::apply`].
 #[derive(Debug, Clone)]
 pub struct GcnResult {
     /// Labels, links and timings.
     pub clustering: Clustering,
-    /// What GCN-E estimated, if it was used.
+    /// The estimates of GCN-E, if it was used.
     pub connectivity: Option<Connectivity>,
 }
 
@@ -333,7 +333,7 @@ static GCN_V: MethodInfo = MethodInfo::new(
     "GCN-V",
     "Estimates the confidence of every row by GCN-V and links it to its nearest neighbour of higher confidence",
 )
-.when("to reproduce the paper, with a model trained on at least some thousand identities of the same kind")
+.when("to reproduce the paper, with a model trained on at least about a thousand identities of the same domain")
 .cost("N K D, and a second search")
 .needs_model()
 .in_paper()
@@ -344,13 +344,13 @@ static GCN_VE: MethodInfo = MethodInfo::new(
     "GCN-V + GCN-E",
     "Like gcn-v, but GCN-E chooses the neighbours that the most confident rows are linked to",
 )
-.when("to reproduce the paper's best rows")
+.when("to reproduce the best results of the paper")
 .cost("N K D, and a second search")
 .needs_model()
 .in_paper()
 .color("#17375e");
 
-/// Of a model, as far as it is used.
+/// The parts of a model that are used.
 impl Method for Gcn {
     fn info(&self) -> &'static MethodInfo {
         if self.uses_gcn_e() { &GCN_VE } else { &GCN_V }

@@ -5,7 +5,7 @@ use crate::{LearnedMethod, ModelFile};
 use kinfolk::{EdgeModel, Error, Kin, KinModel, Result, Whitening};
 use serde::{Deserialize, Serialize};
 
-/// Whose model a file is.
+/// The tag of the model file.
 pub(crate) const TAG: &str = "kin";
 
 const EDGE: &str = "kin.edge";
@@ -22,7 +22,7 @@ pub fn read_kin_model(mut file: ModelFile) -> Result<KinModel> {
     file.expect(TAG)?;
     let Metadata { k, probability } = file.metadata()?;
     let place = file.place().to_owned();
-    let wrong = |what: &str| Error::format(&place, "a model of method kin, as this kinfolk makes it", what);
+    let wrong = |what: &str| Error::format(&place, "a model of method kin of this version", what);
     if k == 0 {
         return Err(wrong("no number of neighbours"));
     }
@@ -42,7 +42,7 @@ pub fn read_kin_model(mut file: ModelFile) -> Result<KinModel> {
     Ok(KinModel { whitening, edge, probability, k })
 }
 
-/// What the file of a model holds.
+/// The content of the model file.
 pub fn write_kin_model(model: &KinModel) -> ModelFile {
     let mut file = ModelFile::new(TAG, &Metadata { k: model.k, probability: model.probability });
     let data = model.edge.to_numbers();

@@ -9,20 +9,20 @@ use kinfolk::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Whose model a file is.
+/// The tag of the model file.
 pub(crate) const TAG: &str = "lgcn";
 
 kinfolk::parameters! {
-    /// What can be changed about the application of a model.
+    /// Parameters of the application of a model.
     #[derive(Debug, Clone, PartialEq)]
     pub struct LgcnSettings {
-        /// Links of less probability are left out; by default as the model was trained.
+        /// Links of less probability are left out; the default is that of the model.
         pub th: f32 = 0.5, "a probability from 0 to 1", |th| (0.0..=1.0).contains(th);
-        /// Rows of the largest cluster.
+        /// Maximum number of rows of a cluster.
         pub max_size: usize = 300, "at least 1", |size| *size >= 1;
-        /// By how much the threshold of clusters that are too large is raised in each round.
+        /// Each round raises the threshold of clusters that are too large by this share of its difference to 1.
         pub step: f32 = 0.05, "above 0", |step| *step > 0.0 && step.is_finite();
-        /// The most rounds.
+        /// Maximum number of rounds.
         pub rounds: usize = 100, "at least 1", |rounds| *rounds >= 1;
     }
 }
@@ -82,10 +82,10 @@ impl Lgcn {
 static INFO: MethodInfo = MethodInfo::new(
     "lgcn",
     "L-GCN",
-    "Estimates the probability of the links of every row with its neighbours, then takes components of limited size",
+    "Estimates the probability of the links of every row to its neighbours; clusters are components of limited size",
 )
-.when("to compare: it shows what links alone are worth, tens of times slower than gcn-v")
-.cost("N V, with V rows within two hops of a row, some 100 to 400")
+.when("for comparison: it uses links only, and is tens of times slower than gcn-v")
+.cost("N V, with V rows within two hops of a row, about 100 to 400")
 .needs_model()
 .in_paper()
 .color("#6b3fa0");

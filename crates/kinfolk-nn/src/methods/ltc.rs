@@ -9,20 +9,20 @@ use kinfolk::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Whose model a file is.
+/// The tag of the model file.
 pub(crate) const TAG: &str = "ltc";
 
 kinfolk::parameters! {
-    /// What can be changed about the application of a model.
+    /// Parameters of the application of a model.
     #[derive(Debug, Clone, PartialEq)]
     pub struct LtcSettings {
-        /// Proposals of less estimated IoU take no rows; by default as the model was trained.
+        /// Proposals of less estimated IoU are dropped; the default is that of the model.
         pub least: f32 = 0.0, "an IoU from 0 to 1", |least| (0.0..=1.0).contains(least);
-        /// Rows of the largest proposal.
+        /// Maximum number of rows of a proposal.
         pub max_size: usize = 300, "at least 1", |size| *size >= 1;
-        /// By how much the threshold of proposals that are too large is raised in each round.
+        /// Each round raises the threshold of proposals that are too large by this share of its difference to 1.
         pub step: f32 = 0.05, "above 0", |step| *step > 0.0 && step.is_finite();
-        /// How often proposals are joined into larger ones.
+        /// How often proposals are merged into larger ones.
         pub levels: usize = 1;
     }
 }
@@ -106,9 +106,9 @@ impl Ltc {
 static INFO: MethodInfo = MethodInfo::new(
     "ltc",
     "LTC",
-    "Proposes clusters at several thresholds and takes the best by two networks",
+    "Generates proposals of clusters at several thresholds and selects the best by two networks",
 )
-.when("to compare: it shows what choosing whole clusters is worth")
+.when("for comparison: it selects whole clusters instead of links")
 .cost("N K for each of up to 8 thresholds")
 .needs_model()
 .in_paper()

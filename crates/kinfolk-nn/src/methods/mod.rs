@@ -1,4 +1,4 @@
-//! The methods that learn: each file has one method, its model and, with the feature `training`, how it is trained.
+//! The methods with models. Each file has one method, its model file and, with the feature `training`, its training.
 
 pub(crate) mod gcn;
 pub(crate) mod kin;
@@ -7,7 +7,7 @@ pub(crate) mod ltc;
 
 use kinfolk::{Embeddings, Error, Result};
 
-/// Refuses rows that are not like those a model was trained on.
+/// Refuses rows with another number of columns than the training rows.
 fn check_columns(embeddings: &Embeddings, expected: usize) -> Result<()> {
     if embeddings.dim() == expected {
         return Ok(());

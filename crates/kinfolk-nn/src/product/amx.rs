@@ -5,7 +5,7 @@
 //! five times what AVX-512 can do in f32: 12 products of 16 cycles for 32 x 32 x 32 multiplications.
 //!
 //! A tile is 16 x 16 pairs of bfloat16, 1 KB. On the left a row of a tile is 32 columns of a row of the matrix; on the
-//! right, where `tdpbf16ps` wants pairs from two rows side by side, it is 16 columns of two rows. The two layouts are each
+//! right, where `tdpbf16ps` expects pairs from two rows side by side, it is 16 columns of two rows. The two layouts are each
 //! other's transpose by pairs, so a transposed matrix is packed as the other side and its tiles are turned. Edges are
 //! filled with zeros.
 
@@ -88,7 +88,7 @@ impl Tiles {
         let steps = self.steps();
         // The kernel takes two of the outer dimension at a time.
         let groups = outer.div_ceil(2 * SIDE) * 2;
-        // Old numbers beyond the last row or column end in sums that nobody reads; beyond the depth they would be added.
+        // Old numbers beyond the last row or column end in sums that are not read; beyond the depth they would be added.
         if !inner.is_multiple_of(DEPTH) {
             self.tiles.clear();
         }

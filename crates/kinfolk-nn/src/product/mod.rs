@@ -92,7 +92,7 @@ pub(crate) fn product(left: Matrix, right: Matrix) -> Vec<f32> {
         return out;
     }
     let right = Right::new(right);
-    // As few parts as keep every thread busy: each packs its rows anew.
+    // As few parts as keep every thread busy: each packs its rows again.
     let rows = left.rows.div_ceil(rayon::current_num_threads()).next_multiple_of(ROWS).min(16 * ROWS);
     out.par_chunks_mut(rows * columns).enumerate().for_each(|(at, out)| {
         multiply(left.part(at * rows, out.len() / columns), &right, out);

@@ -1,14 +1,14 @@
 //! Confidence without labels: density in the kNN graph.
 //!
 //! The radius r is a cosine distance, so v_j is within it when 1 - a_ij < r, that is a_ij > 1 - r. It lies
-//! between 0 (exclusive) and 2; a radius of 1 takes every neighbour of positive similarity. Only the K
-//! neighbours of the graph are seen: a vertex with more neighbours than that within the radius counts K.
+//! between 0 (exclusive) and 2; a radius of 1 includes every neighbour of positive similarity. Only the K neighbours of the
+//! graph count, even if more rows are within the radius.
 
 use crate::{Error, KnnGraph, Result};
 use rayon::prelude::*;
 
-/// The radius that takes every neighbour of positive similarity. The density tree uses u_weight with it: the
-/// sum of similarities already discounts far neighbours, and there is no radius left to choose.
+/// The radius that includes every neighbour of positive similarity. It is the default of the density tree: the sum of
+/// similarities already gives far neighbours less weight, so no radius has to be chosen.
 pub const DEFAULT_RADIUS: f32 = 1.0;
 
 /// The number of neighbours of each vertex within the radius `r` (0 < r <= 2): a_ij > 1 - r.

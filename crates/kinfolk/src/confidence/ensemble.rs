@@ -1,8 +1,8 @@
-//! Several confidences made one: the mean of their ranks.
+//! Combines several confidences by the mean of their ranks.
 //!
 //! Only the order of confidences matters to the tree, and their scales differ (a density counts, a network's output
-//! is trained to lie between -1 and 1), so ranks are what can be averaged. Section 4.3.1 of the paper remarks
-//! that an ensemble of confidences does better than each of them.
+//! is trained to lie between -1 and 1), so ranks are averaged. Section 4.3.1 of the paper remarks that an
+//! ensemble of confidences is better than each of them.
 //!
 //! Cost: O(N log N) for each confidence.
 
@@ -22,7 +22,7 @@ pub fn average_ranks(confidences: &[(&[f32], f32)]) -> Result<Vec<f32>> {
     let total: f32 = confidences.iter().map(|(_, weight)| weight).sum();
     if confidences.iter().any(|(_, weight)| !(*weight >= 0.0 && weight.is_finite())) || total <= 0.0 {
         let found: Vec<String> = confidences.iter().map(|(_, weight)| weight.to_string()).collect();
-        let expected = "weights of confidences that are not negative, one of them above 0";
+        let expected = "non-negative weights, at least one of them above 0";
         return Err(Error::Parameter { field: "weights", expected, found: found.join(", ") });
     }
     let n = confidences[0].0.len();

@@ -1,4 +1,4 @@
-//! Vertex confidence: how sure it is that a vertex lies in the dense heart of one identity.
+//! Vertex confidence: how certain it is that a vertex lies in the dense centre of one identity.
 //!
 //! Section 4.3.1 of the paper compares five designs. Two need no labels and serve as confidence directly:
 //!
@@ -7,7 +7,7 @@
 //! | u_num(r) | number of neighbours within the radius r |
 //! | u_weight(r) | sum of their similarities |
 //!
-//! Three need labels and are the targets a confidence estimator is trained on:
+//! Three need labels and are the training targets of a confidence estimator:
 //!
 //! | name | definition |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | s_avg | mean similarity to all other vertices of the same label |
 //! | s_center | similarity to the mean feature of the vertices of the same label |
 //!
-//! Several of them, or what a network estimates, are made one by averaging ranks ([`average_ranks`]).
+//! Several of them, or the estimates of a network, can be combined by averaging ranks ([`average_ranks`]).
 //!
 //! Cost: O(N K) for those on the kNN graph, O(N D) for s_avg and s_center, which go through the sum of the
 //! features of each label instead of through pairs.

@@ -1,4 +1,4 @@
-//! Confidence from labels: what a confidence estimator is taught.
+//! Confidence from labels: the training targets of a confidence estimator.
 
 use crate::labels::densify;
 use crate::{Embeddings, Error, KnnGraph, Result};
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// differ.
 ///
 /// Between -1 and 1; 0 for a vertex without neighbours. (The published code then divides by the largest
-/// absolute value of the set, which makes the targets of two sets incomparable; the paper does not.)
+/// absolute value of the set, so that targets of two sets cannot be compared; the paper does not.)
 ///
 /// ```
 /// use kinfolk::{KnnGraph, s_nbr};

@@ -167,8 +167,7 @@ proptest! {
 
 #[test]
 fn an_ensemble_of_nothing_is_refused() {
-    let expected =
-        "weights: expected weights of confidences that are not negative, one of them above 0, found";
+    let expected = "weights: expected non-negative weights, at least one of them above 0, found";
     assert_eq!(average_ranks(&[]).unwrap_err().to_string(), format!("{expected} "));
     assert_eq!(average_ranks(&[(&[1.0], 0.0)]).unwrap_err().to_string(), format!("{expected} 0"));
     let error = average_ranks(&[(&[1.0], 1.0), (&[1.0, 2.0], 1.0)]).unwrap_err().to_string();

@@ -1,11 +1,11 @@
-//! What the connectivity stage hands to the partition: the edges each vertex chose.
+//! The result of the connectivity stage: the links of each vertex.
 
 use crate::{Error, Result};
 
-/// The edges each vertex chose, at most M, with everything needed to cut them at any tau and to say why two
-/// vertices were merged: parents, similarities and confidences.
+/// The links of each vertex, at most M, with the data to cut them at any tau and to explain why two vertices were merged:
+/// parents, similarities and confidences.
 ///
-/// Made by [`nearest_candidates`](crate::nearest_candidates), or by [`Links::from_parts`] from an estimator's
+/// Created by [`nearest_candidates`](crate::nearest_candidates), or by [`Links::from_parts`] from an estimator's
 /// choice; [`Links::cut`] turns it into labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
@@ -16,7 +16,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Stands for "no more edges" in the arrays of [`Links::from_parts`].
+    /// Means "no more links" in the arrays of [`Links::from_parts`].
     pub const NONE: u32 = u32::MAX;
 
     /// Links from row-major N x M arrays: each row the vertices it links to, best first, padded at the end
@@ -71,7 +71,7 @@ impl Links {
         &self.confidence
     }
 
-    /// What vertex `i` links to, and with which similarities, best first.
+    /// The parents of vertex `i` and their similarities, best first.
     pub fn of(&self, i: usize) -> (&[u32], &[f32]) {
         let parents = &self.parents[i * self.m..][..self.m];
         let links = parents.iter().position(|&parent| parent == Self::NONE).unwrap_or(self.m);

@@ -1,9 +1,8 @@
-//! Connectivity: which neighbours of higher confidence a vertex hangs on.
+//! Connectivity: links each vertex to neighbours of higher confidence.
 //!
 //! The candidate set of Equation 6 is S_i = { v_j : c_j > c_i, v_j in N_i }. kinfolk makes the order total:
-//! of two equal confidences the smaller id is the higher, so that duplicates of one photograph, which have
-//! equal confidences, fall into one tree and not each into its own. Following candidates only ever goes up in
-//! this order; there are no cycles.
+//! of two equal confidences, that of the smaller id is higher. So duplicates of one photograph, which have equal confidences,
+//! are in one tree. Candidates are always higher in this order, so there are no cycles.
 //!
 //! Without an estimator of connectivity (rho = 0 in Section 3.3) each vertex takes the M nearest of its
 //! candidates; M = 1 gives trees, M > 1 directed acyclic graphs.
@@ -28,8 +27,7 @@ fn above(confidence: &[f32], j: usize, i: usize) -> bool {
 /// The candidate set of vertex `i`, nearest first: the neighbours of higher confidence and their
 /// similarities, where of equal confidences that of the smaller id is the higher.
 ///
-/// `confidence` has one finite value per vertex; [`nearest_candidates`] checks this, here it is up to the
-/// caller.
+/// `confidence` must have one finite value per vertex, which is not checked here; [`nearest_candidates`] checks it.
 ///
 /// ```
 /// use kinfolk::{KnnGraph, candidates};
@@ -54,8 +52,7 @@ pub fn candidates<'a>(
 
 /// Links every vertex to the `m` nearest of its candidates (`m` >= 1), or to as many as it has.
 ///
-/// Fails when there is not one confidence per vertex, or one is NaN or infinite: it would have no place in
-/// the order.
+/// Fails if there is not one confidence per vertex, or if one is NaN or infinite.
 ///
 /// ```
 /// use kinfolk::{DEFAULT_RADIUS, KnnGraph, nearest_candidates, u_weight};
@@ -75,14 +72,14 @@ pub fn nearest_candidates(graph: &KnnGraph, confidence: &[f32], m: usize) -> Res
         return Err(Error::Parameter { field: "m", expected: "1 or more", found: m.to_string() });
     }
     check_confidence(graph.len(), confidence)?;
-    // No vertex has more candidates than neighbours, so a huge m need not cost memory.
+    // No vertex has more candidates than neighbours, so a large m needs no memory.
     let m = m.min(graph.k().max(1));
     let mut parents = vec![Links::NONE; graph.len() * m];
     let mut similarities = vec![0.0; graph.len() * m];
     parents.par_chunks_mut(m).zip(similarities.par_chunks_mut(m)).enumerate().for_each(
-        |(i, (parents, kept))| {
+        |(i, (parents, similarities))| {
             for ((parent, similarity), (j, a)) in
-                parents.iter_mut().zip(kept).zip(candidates(graph, confidence, i))
+                parents.iter_mut().zip(similarities).zip(candidates(graph, confidence, i))
             {
                 (*parent, *similarity) = (j, a);
             }

@@ -27,8 +27,8 @@ proptest! {
             all.retain(|&(j, _)| ranks[j as usize] < ranks[i]);
             all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             all.truncate(m);
-            let (parents, kept) = links.of(i);
-            prop_assert_eq!(all, parents.iter().copied().zip(kept.iter().copied()).collect::<Vec<_>>());
+            let (parents, similarities) = links.of(i);
+            prop_assert_eq!(all, parents.iter().copied().zip(similarities.iter().copied()).collect::<Vec<_>>());
         }
         prop_assert_eq!(links.confidence(), confidence);
     }
@@ -37,7 +37,7 @@ proptest! {
 #[test]
 fn equal_confidences_hang_on_the_smallest_id() {
     let graph = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 0, 1], vec![1.0; 6], "test").unwrap();
-    // Zero has two signs; they are equal all the same.
+    // 0 and -0 are equal.
     let links = nearest_candidates(&graph, &[0.0, -0.0, 0.0], 1).unwrap();
     assert_eq!([0, 1, 2].map(|i| links.parent(i)), [None, Some((0, 1.0)), Some((0, 1.0))]);
 }

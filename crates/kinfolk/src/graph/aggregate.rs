@@ -1,13 +1,11 @@
 //! The product of the adjacency with a dense matrix: the A~ F of Equations 2 and 3.
 //!
-//! Cost: 2 nnz D floating-point operations, which is nothing beside the rows of F they wait for: 4 nnz D
-//! bytes if every row has to come from memory, 4 N D if every row comes once and then stays in the cache.
-//! Where between the two the product lands is decided by the order of the rows, so they are visited in the
-//! order of `order.rs`. Each row's sums stay in registers from its first neighbour to its last, and the rows
-//! of the next neighbours are asked for while the current one is added. Measured in one run at 100,000 x 256
-//! and K = 80, vertices shuffled, in CPU-seconds: 0.70 by ascending id, 0.49 in this order, 0.41 asking
-//! ahead; scipy's product 1.65. Going through blocks of columns, each for many rows, was slower: it asks for
-//! every row several times.
+//! Cost: 2 nnz D floating-point operations. Memory bandwidth is the limit: 4 nnz D bytes if every row has to come from memory,
+//! 4 N D if every row is read once and then stays in the cache. The order of the rows decides between the two, so they are
+//! visited in the order of `order.rs`. The sums of a row stay in registers, and the rows of the next neighbours are
+//! prefetched. Measured in one run at 100,000 x 256 and K = 80, vertices shuffled, in CPU-seconds: 0.70 by ascending id, 0.49
+//! in this order, 0.41 with prefetching; SciPy's product 1.65. Blocks of columns, each for many rows, were slower, because
+//! every row is read several times.
 //!
 //! Every sum runs over its neighbours by ascending id, on one thread. So the bits do not depend on the number
 //! of threads, nor on the width of the vectors, only on whether the processor has fused multiply-add.
@@ -58,8 +56,8 @@ impl Adjacency {
         });
     }
 
-    /// Some rows of A~ `dense`, one after the other, on the calling thread: for those who have no room for all
-    /// at once. Bit for bit those of [`aggregate`](Self::aggregate).
+    /// Some rows of A~ `dense`, one after the other, on the calling thread, if the whole result would not fit into memory. The
+    /// bits are those of [`aggregate`](Self::aggregate).
     ///
     /// # Panics
     /// When `dense` does not have `len() * dim` values or `out` not `rows.len() * dim`, or a row is not a
@@ -92,7 +90,7 @@ unsafe impl Sync for Rows {}
 
 impl Rows {
     /// # Safety
-    /// `i` is a row of the matrix, and nobody else holds it.
+    /// `i` is a row of the matrix, and no other reference to it exists.
     #[allow(clippy::mut_from_ref)]
     unsafe fn get(&self, i: usize) -> &mut [f32] {
         // SAFETY: the caller's promise: the row is inside the matrix and aliased by nothing.
@@ -211,7 +209,7 @@ fn sum_block<const WIDTH: usize>(
     *out = sums;
 }
 
-/// Asks for the cache lines of a block, where there is an instruction for it.
+/// Prefetches the cache lines of a block, if there is an instruction for it.
 #[inline(always)]
 fn prefetch(block: &[f32]) {
     #[cfg(target_arch = "x86_64")]

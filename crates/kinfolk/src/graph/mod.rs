@@ -1,8 +1,8 @@
 //! The normalised adjacency of Section 3.2: D^-1 (A + I).
 //!
-//! A_ij = max(a_ij, a_ji) over the edges of the kNN graph whose similarity is at least `th_sim`. An edge that
-//! only one of its two ends listed counts for both, so rows have between one entry (the vertex itself) and as
-//! many as a hub has admirers. Then the self loop of weight 1 is added and every row is divided by its sum.
+//! A_ij = max(a_ij, a_ji) over the edges of the kNN graph whose similarity is at least `th_sim`. An edge that only
+//! one end lists counts for both, so the number of entries varies from one (the vertex itself) to the in-degree of a hub. Then
+//! the self loop of weight 1 is added and every row is divided by its sum.
 //!
 //! Cost: O(N K log K) time. Memory, with E = N K listed edges: 8 E bytes for the incoming edges while
 //! building and 8 bytes per entry of the result, of which there are at most 2 E + N and in practice, since
@@ -122,7 +122,7 @@ impl Adjacency {
 /// An edge as one integer, vertex above similarity: sorting edges sorts by vertex and then, because the bits
 /// of non-negative floats sort like the floats, by similarity.
 fn pack(vertex: u32, similarity: f32) -> u64 {
-    // Adding zero turns the one troublemaker, -0.0, into 0.0.
+    // Adding zero turns -0.0 into 0.0.
     (vertex as u64) << 32 | (similarity + 0.0).to_bits() as u64
 }
 
@@ -134,14 +134,14 @@ fn similarity(edge: u64) -> f32 {
     f32::from_bits(edge as u32)
 }
 
-/// The kept edges a vertex lists, as (neighbour, similarity).
+/// The outgoing edges of a vertex with similarity >= `th_sim`, as (neighbour, similarity).
 fn listed(graph: &KnnGraph, th_sim: f32, i: usize) -> impl Iterator<Item = (u32, f32)> {
     let (ids, similarities) = graph.neighbours(i);
-    let kept = move |&(j, a): &(u32, f32)| a >= th_sim && j as usize != i;
-    ids.iter().copied().zip(similarities.iter().copied()).filter(kept)
+    let similar = move |&(j, a): &(u32, f32)| a >= th_sim && j as usize != i;
+    ids.iter().copied().zip(similarities.iter().copied()).filter(similar)
 }
 
-/// The kept edges by the vertex they arrive at, each row by ascending vertex of origin.
+/// The incoming edges of each vertex with similarity >= `th_sim`, by ascending source.
 struct Incoming {
     offsets: Vec<usize>,
     edges: Vec<u64>,

@@ -1,9 +1,7 @@
 //! An order of the vertices in which those that share neighbours are near each other.
 //!
-//! Every vertex hangs under the nearest of its neighbours that is denser than itself; the trees are then
-//! walked depth first, so that an identity, which is mostly a subtree, is visited in one go. This is the
-//! density tree of the partition put to another use: it needs no threshold, because a tree that spans many
-//! identities still keeps each of them together.
+//! The parent of a vertex is its nearest neighbour of higher density. The trees are visited depth first, so that the rows of an
+//! identity, which is mostly a subtree, follow each other. This is the density tree of the partition, without a threshold.
 //!
 //! Cost: O(N K) time at worst, a few steps per vertex in practice; some 30 bytes per vertex.
 

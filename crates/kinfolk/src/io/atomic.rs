@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Atomic writing of files.
 
 use crate::{Error, Result};
 use std::fs::{self, File, OpenOptions};
@@ -6,11 +6,10 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file written beside its destination and renamed onto it by [`commit`](Self::commit), so that nobody
-/// reads half of it and an old file is never lost to a run that fails. Dropped before that, it leaves nothing
-/// behind.
+/// A file that is written under a temporary name and renamed by [`commit`](Self::commit), so that no other process reads a
+/// part of it and a failed run does not destroy an old file. If it is dropped before, the temporary file is removed.
 ///
-/// It is safe against this process failing; against power failing only after [`sync`](Self::sync).
+/// This protects against a failure of the process. Protection against a power failure needs [`sync`](Self::sync).
 #[derive(Debug)]
 pub struct AtomicFile {
     file: BufWriter<File>,
@@ -67,13 +66,13 @@ impl AtomicFile {
         &self.path
     }
 
-    /// Makes sure that every byte so far is on the disk: a full one is noticed here, not after the file is in its place.
+    /// Synchronises the file to disk. A full disk is detected here, before the file is renamed.
     pub fn sync(&mut self) -> io::Result<()> {
         self.file.flush()?;
         self.file.get_ref().sync_data()
     }
 
-    /// Puts the file in its place.
+    /// Renames the file to its destination.
     pub fn commit(mut self) -> Result<()> {
         self.file.flush().map_err(|e| Error::io(&self.path, e))?;
         fs::rename(&self.temporary, &self.path).map_err(|e| Error::io(&self.path, e))?;

@@ -1,5 +1,5 @@
 //! `.bin`: float32 values, little-endian, row after row, and nothing else, as in the published face data
-//! sets. The number of columns has to be told, or to follow from the labels (see `layout`).
+//! sets. The number of columns must be given, or follows from the labels (see `layout`).
 
 use super::array::{Block, UnitRows};
 use super::element::Element;

@@ -147,8 +147,8 @@ fn parse_published(archive: &mut Archive, expected_rows: Option<usize>, place: &
                 once_each(listed, row, scratch, &data_place)?;
                 let itself = entries.iter().position(|&(id, _)| id as usize == row);
                 let dropped = itself.unwrap_or_else(|| farthest(entries));
-                let kept = entries.iter().enumerate().filter(|&(column, _)| column != dropped);
-                for (j, (_, &(id, distance))) in kept.enumerate() {
+                let others = entries.iter().enumerate().filter(|&(column, _)| column != dropped);
+                for (j, (_, &(id, distance))) in others.enumerate() {
                     (ids[j], similarities[j]) = (id, (1.0 - distance) as f32);
                 }
                 Ok(())

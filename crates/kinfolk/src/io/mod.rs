@@ -1,11 +1,11 @@
 //! Files in and out: embeddings, labels and kNN graphs.
 //!
 //! Each `read_*` takes a path and goes by its extension; the matching `parse_*` takes bytes that are already
-//! in memory. Files that are read are mapped into memory, not copied: do not shorten or overwrite one in
-//! place while it is in use. Files that are written appear whole or not at all ([`AtomicFile`]).
+//! in memory. Files are memory-mapped, not copied: do not truncate or overwrite one in place while it is in
+//! use. Files are written atomically ([`AtomicFile`]).
 //!
-//! Errors name the file, and the row and column from 0 where there are such. Nothing a file declares about
-//! itself is believed before the file is long enough for it.
+//! Errors name the file, and the row and column (from 0) if there are any. Lengths that a file declares are checked against its
+//! size before memory is allocated.
 
 mod array;
 mod atomic;
@@ -32,7 +32,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::path::Path;
 
-/// What a file of embeddings does not say itself.
+/// Options for reading embeddings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Number of columns of a raw `.bin` file. Not needed for `features/NAME.bin` beside `labels/NAME.meta` (or `.npy`,
@@ -119,7 +119,7 @@ fn map_file(path: &Path) -> Result<Mmap> {
     if metadata.is_file() && metadata.len() == 0 {
         return Err(Error::format(path, "a file with something in it", "an empty file"));
     }
-    // SAFETY: a map is undefined once somebody else shortens or overwrites the file. No system call prevents
+    // SAFETY: a map is undefined once another process truncates or overwrites the file. No system call prevents
     // that; the module's documentation asks for it, and files written by this crate are replaced whole, never
     // overwritten.
     unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))

@@ -1,7 +1,7 @@
 //! `.npz`: a zip archive of `.npy` arrays, stored (`numpy.savez`) or deflated (`numpy.savez_compressed`).
 //!
-//! The `zip` crate reads the directory; the members are read here, because a stored member is best used where
-//! it lies in the map. Checksums are verified either way.
+//! The `zip` crate reads the directory; the members are read here, so that a stored member can be used in the memory map.
+//! Checksums are verified in both cases.
 
 use super::array::{Array, UnitRows};
 use super::element::Accept;

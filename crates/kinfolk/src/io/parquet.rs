@@ -41,8 +41,7 @@ pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Res
     }
 }
 
-/// Runs part of the decoder. It panics on some damaged files instead of saying so, and a damaged file is no
-/// reason to stop whatever program asked for it.
+/// Runs a part of the decoder and converts its panics to errors: it panics on some damaged files.
 fn guard<T, E: std::fmt::Display>(
     place: &str,
     decode: impl FnOnce() -> std::result::Result<T, E>,
@@ -64,7 +63,7 @@ fn pages(
     SerializedPageReader::new(Arc::new(bytes.clone()), group.column(leaf), rows, None)
 }
 
-/// Refuses a dictionary that declares more values than it has bytes: the decoder sets memory aside for all of
+/// Refuses a dictionary that declares more values than it has bytes: the decoder allocates memory for all of
 /// them first, gigabytes for a file of a few hundred bytes.
 fn check_dictionaries(
     bytes: &Bytes,
@@ -91,7 +90,7 @@ fn check_dictionaries(
 struct Column {
     name: String,
     float: Float,
-    /// Its number among the columns that hold values.
+    /// Its index in the list of leaf columns.
     leaf: usize,
     /// The definition level of a list without values; below it the list itself is not there.
     empty: i16,

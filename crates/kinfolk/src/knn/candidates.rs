@@ -1,7 +1,7 @@
 //! The best candidates of each row so far, and the threshold that a new one must reach.
 //!
-//! Scores are uncertain by e (see `codes`). Let v_K be the K-th best score of a row. At least K candidates are
-//! truly worth v_K - e or more, so one that scores below v_K - 2e cannot be among the true K nearest: it is
+//! Scores are uncertain by e (see `codes`). Let v_K be the K-th best score of a row. At least K candidates have
+//! a similarity of v_K - e or more, so one that scores below v_K - 2e cannot be among the true K nearest: it is
 //! dropped, and the rest are computed exactly at the end. With e the proven bound, the search is exact; with a
 //! smaller e it is faster and nearly so.
 //!
@@ -66,12 +66,12 @@ impl Candidates {
     fn make_room(&mut self, row: usize, exact: impl Fn(u32) -> f32) {
         self.drop_hopeless(row);
         if self.len[row] as usize > self.capacity - self.keep / 2 - 8 {
-            let kept = self.verify(row, exact).to_vec();
+            let best = self.verify(row, exact).to_vec();
             let e = self.uncertainty[row];
-            for (entry, best) in self.entries[row * self.capacity..].iter_mut().zip(&kept) {
+            for (entry, best) in self.entries[row * self.capacity..].iter_mut().zip(&best) {
                 *entry = Candidate { score: best.score + e, id: best.id };
             }
-            self.len[row] = kept.len() as u32;
+            self.len[row] = best.len() as u32;
             self.drop_hopeless(row);
         }
     }
@@ -87,15 +87,15 @@ impl Candidates {
         }
         let (_, last, _) = entries.select_nth_unstable_by(self.keep - 1, nearest_first);
         let threshold = last.score - 2.0 * self.uncertainty[row];
-        let mut kept = self.keep;
+        let mut len = self.keep;
         for i in self.keep..entries.len() {
             if entries[i].score >= threshold {
-                entries.swap(kept, i);
-                kept += 1;
+                entries.swap(len, i);
+                len += 1;
             }
         }
         self.threshold[row] = threshold;
-        self.len[row] = kept as u32;
+        self.len[row] = len as u32;
     }
 
     /// The `keep`-th best score of `row` so far; minus infinity while there are fewer.

@@ -1,9 +1,9 @@
 //! The cosines of all rows with a few chosen ones, by integer products.
 //!
-//! A row is its code and the code of what that leaves: x = a q + b p, to about a part in 30,000 of its largest value. Of
-//! the four products of two such rows the one of both rests is left out; the others are the search's own tile products, the
-//! same numbers on every machine. One pass over all rows costs little more than reading them. Where cosines are only counted,
-//! the codes alone will do: to about a part in 250 of the largest value, in a third of the time.
+//! A row is represented by its code and the code of the remainder: x = a q + b p, with an error of about 1/30,000 of its largest
+//! value. Of the four products of two such rows, that of both remainders is left out. The others are the tile products of the
+//! search, the same numbers on every machine. One pass over all rows costs little more than reading them. For histograms of
+//! cosines the codes alone are sufficient, with an error of about 1/250 of the largest value, in a third of the time.
 
 use super::codes::{Codes, Packed};
 use super::kernel::{Kernel, Left, PANEL};

@@ -1,10 +1,9 @@
-//! Sets in which some row has more copies than a list is long.
+//! Sets in which some row has more than K copies.
 //!
-//! Scores of copies lie closer together than int8 can tell, so that each row would have to be compared in float with all
-//! of its copies: with thousands of them the search would be quadratic at a hundred times the price. So copies are set aside:
-//! the search runs on the different rows, and its lists are then filled with the copies of what they name.
+//! int8 scores cannot distinguish copies, so each row would have to be compared in float with all of its copies, which is
+//! quadratic. Instead, the search runs on the distinct rows, and each neighbour in its lists is then expanded to its copies.
 //!
-//! Nothing is lost by that. Say the different rows are numbered in the order of their first copies, and a row m is not in the
+//! The result is exact. Say the different rows are numbered in the order of their first copies, and a row m is not in the
 //! list of row i because K others come before its like. Each of these K is more similar to i than m, or just as similar with a
 //! first copy before that of m. So K rows other than i come before m in the order of lists too, which is by descending
 //! similarity, then by id.
@@ -86,7 +85,7 @@ impl Copies {
         Copies { firsts, of_row, offsets, rows }
     }
 
-    /// The copies of a row, itself among them.
+    /// The copies of a row, itself included.
     #[cfg(test)]
     pub fn of_row(&self, row: usize) -> &[u32] {
         self.copies(self.of_row[row])

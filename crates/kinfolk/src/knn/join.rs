@@ -1,13 +1,13 @@
 //! Approximate neighbours: an IVF join of the set with itself.
 //!
-//! Rows are grouped into lists around centroids. Each row first looks at its [`FIRST_LISTS`] nearest lists, which
-//! gives a first idea s_K of its K-th similarity; then at every list whose centroid scores at least s_K - reach.
-//! So a row that has K near relatives stops early and one without looks far: at recall 0.98 this costs two
-//! thirds of a fixed number of lists per row. Within a list every row is scored as int8, and what survives is
-//! computed exactly. Tasks own their rows: no locks, and the same result on any number of threads.
+//! Rows are assigned to lists around centroids. Each row first searches its [`FIRST_LISTS`] nearest lists, which gives an
+//! estimate s_K of its K-th similarity; then every list whose centroid scores at least s_K - reach. So a row with K near
+//! neighbours searches few lists and one without searches many: at recall 0.98 this costs two thirds of a fixed number of
+//! lists per row. Within a list every row is scored as int8, and the remaining candidates are computed exactly. Tasks own their
+//! rows, so there are no locks, and the result is the same on any number of threads.
 //!
-//! `reach` is not guessed. For a sample of rows the exact neighbours are found, and for each of them the reach
-//! that would have found it; the R-quantile of these finds the share R.
+//! `reach` follows from a sample of rows with exact neighbours. For each of these neighbours, the reach that would have found
+//! it is known; their R-quantile finds the share R.
 
 use super::candidates::{Candidate, Candidates};
 use super::codes::{Codes, Packed};
@@ -31,7 +31,7 @@ const TASKS_AT_ONCE: usize = 16;
 const SAMPLE: usize = 512;
 /// Scores are trusted this much more than their proven bound: errors of many columns average out.
 const TRUST: f32 = 8.0;
-/// Recall is aimed at above what was asked, by this share of what may be missed, since samples vary.
+/// The target is higher than the requested recall by this share of what may be missed, because samples vary.
 const CAUTION: f32 = 0.15;
 
 /// The graph of the `k` nearest, with at least the share `recall` of the true ones, as measured on a sample.
@@ -174,7 +174,7 @@ impl<'a> Index<'a> {
         Ok(found)
     }
 
-    /// The neighbours of the rows at some positions among all rows.
+    /// The exact neighbours of the rows at some positions.
     fn search_all(&self, sweep: &mut Sweep, positions: &[u32], k: usize, trust: f32) -> Vec<Vec<Candidate>> {
         let mut candidates = self.candidates(positions, k, trust);
         let row = |q: usize| self.order[positions[q] as usize];

@@ -1,6 +1,6 @@
 //! The kNN affinity graph: for every row its K nearest others by cosine.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `codes` | rows as int8, with a proven bound on the error of a score |
 //! | `kernel/` | integer products of tiles of rows: AMX, AVX-512 VNNI, AVX2, portable |
@@ -69,7 +69,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// How to search.
+/// The kind of search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Search {
     /// Exact up to [`Search::EXACT_UP_TO`] rows, recall 0.98 above.
@@ -166,7 +166,7 @@ struct Plan {
     kernel: Kernel,
 }
 
-/// Searches among the different rows only where one has more than `most` copies.
+/// Searches the distinct rows only, if some row has more than `most` copies.
 fn search(
     embeddings: &Embeddings,
     k: usize,

@@ -10,7 +10,7 @@ pub(super) struct Hit {
     pub score: f32,
 }
 
-/// What the tile's rows and columns are worth: score = product * scale of row * scale of column. Padding has
+/// The scales of the tile's rows and columns: score = product * scale of row * scale of column. Padding has
 /// scale NaN, which no comparison lets through.
 pub(super) struct Sides<'a> {
     pub row_scale: &'a [f32],

@@ -1,4 +1,4 @@
-//! Every fast path against a slow, obvious twin.
+//! Compares every fast path with a slow, obvious reference.
 
 use super::candidates::{Candidate, nearest_first};
 use super::codes::{Codes, Packed};

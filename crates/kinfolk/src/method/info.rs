@@ -1,6 +1,6 @@
-//! What is known of a method before it runs.
+//! [`MethodInfo`], the static description of a method.
 
-/// What a method looks at.
+/// The input that a method uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     /// The rows alone.
@@ -9,11 +9,11 @@ pub enum Input {
     Graph,
     /// The rows and their graph.
     RowsAndGraph,
-    /// The rows up to some number of them, the graph beyond; the graph alone will do.
+    /// The rows up to some number of them, above it the graph; the graph alone is sufficient.
     RowsOrGraph,
 }
 
-/// What a method is called, when to use it, what it costs and needs.
+/// The name of a method, when to use it, its cost and its requirements.
 ///
 /// Built by [`MethodInfo::new`] and the methods that follow it, so that fields can be added:
 ///
@@ -28,7 +28,7 @@ pub enum Input {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MethodInfo {
-    /// The name by which command, Python and tables know it.
+    /// The name in the command, Python and tables.
     pub name: &'static str,
     /// The name in prose and charts.
     pub title: &'static str,
@@ -38,13 +38,13 @@ pub struct MethodInfo {
     pub when: &'static str,
     /// Operations beyond the search for neighbours; N rows of D columns, K neighbours, C clusters.
     pub cost: &'static str,
-    /// What it looks at.
+    /// The input that it uses.
     pub input: Input,
     /// Whether it needs a trained model.
     pub needs_model: bool,
-    /// Whether `train` makes models for it.
+    /// Whether `train` can train models for it.
     pub learns: bool,
-    /// Whether it must be told the number of clusters.
+    /// Whether it requires the number of clusters.
     pub needs_clusters: bool,
     /// Whether it is in the tables of the paper.
     pub in_paper: bool,
@@ -53,7 +53,7 @@ pub struct MethodInfo {
 }
 
 impl MethodInfo {
-    /// A method of rows and graph that needs nothing else.
+    /// A method that needs rows and graph only.
     pub const fn new(name: &'static str, title: &'static str, summary: &'static str) -> Self {
         Self {
             name,
@@ -70,25 +70,25 @@ impl MethodInfo {
         }
     }
 
-    /// Says when to use it.
+    /// Sets when to use it.
     pub const fn when(mut self, when: &'static str) -> Self {
         self.when = when;
         self
     }
 
-    /// Says what it costs beyond the search for neighbours.
+    /// Sets its cost beyond the search for neighbours.
     pub const fn cost(mut self, cost: &'static str) -> Self {
         self.cost = cost;
         self
     }
 
-    /// Says what it looks at.
+    /// Sets the input that it uses.
     pub const fn input(mut self, input: Input) -> Self {
         self.input = input;
         self
     }
 
-    /// Needs a trained model, which `train` makes.
+    /// Needs a trained model, which `train` produces.
     pub const fn needs_model(mut self) -> Self {
         self.needs_model = true;
         self.learns = true;
@@ -101,7 +101,7 @@ impl MethodInfo {
         self
     }
 
-    /// Must be told the number of clusters.
+    /// Requires the number of clusters.
     pub const fn needs_clusters(mut self) -> Self {
         self.needs_clusters = true;
         self

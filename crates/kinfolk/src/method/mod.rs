@@ -1,6 +1,6 @@
-//! One notion of a method: what it is called, what it needs, its parameters, and how to run it.
+//! [`Method`], the interface of all clustering methods: description, parameters, and how to run it.
 //!
-//! A method is a struct that holds its parameters. [`MethodInfo`] describes it to whoever knows it only by name: the
+//! A method is a struct that holds its parameters. [`MethodInfo`] describes it for code that knows it only by name: the
 //! command, the Python package, the benchmark tables and the generated documentation.
 
 mod info;
@@ -11,7 +11,7 @@ pub use parameters::{ParamKind, ParamSpec, ParamValue, Parameters, param_spec, u
 
 use crate::{Clustering, Context, Problem, Result};
 
-/// A way to cluster, with its parameters.
+/// A clustering method with its parameters.
 ///
 /// ```
 /// use kinfolk::{Context, Density, Embeddings, Method, Problem};
@@ -25,7 +25,7 @@ use crate::{Clustering, Context, Problem, Result};
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub trait Method: Send + Sync {
-    /// What it is called, when to use it, what it needs.
+    /// Its name, when to use it, what it needs.
     fn info(&self) -> &'static MethodInfo;
 
     /// Its parameters by name.

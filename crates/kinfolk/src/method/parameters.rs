@@ -1,11 +1,11 @@
 //! Parameters by name: declared once, with type, default, range and help, and checked in one place.
 //!
 //! [`parameters!`](crate::parameters) declares a struct of parameters. Its fields are plain, so Rust code writes
-//! `Density { tau: Some(0.6), ..Default::default() }`; everybody else sets them by name, as text.
+//! `Density { tau: Some(0.6), ..Default::default() }`. The command and Python set them by name, as text.
 
 use crate::{Error, Result};
 
-/// The type of a parameter, for documentation and for callers with types of their own.
+/// The type of a parameter, for documentation and for other languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamKind {
     /// A whole number.
@@ -32,9 +32,9 @@ pub struct ParamSpec {
     pub automatic: bool,
     /// Its default, as text.
     pub default: String,
-    /// What it may be.
+    /// Its range, in words.
     pub range: &'static str,
-    /// What it is for.
+    /// Its description.
     pub help: &'static str,
 }
 
@@ -74,13 +74,13 @@ pub fn unknown_parameter(name: &str, known: &[&'static str]) -> Error {
 pub trait ParamValue: Sized {
     /// Its kind.
     const KIND: ParamKind;
-    /// What its text looks like.
+    /// The expected text, in words.
     const EXPECTED: &'static str;
     /// Whether `auto` is a value.
     const AUTOMATIC: bool = false;
-    /// The value that a text stands for.
+    /// Parses a value.
     fn parse(text: &str) -> Option<Self>;
-    /// The text of a value.
+    /// Formats a value.
     fn format(&self) -> String;
 }
 
@@ -108,7 +108,7 @@ plain_values! {
     bool: Boolean, "true or false";
 }
 
-/// `auto` stands for a value that the method finds itself.
+/// `auto` means that the method chooses the value itself.
 impl<T: ParamValue> ParamValue for Option<T> {
     const KIND: ParamKind = T::KIND;
     const EXPECTED: &'static str = T::EXPECTED;
@@ -252,7 +252,7 @@ macro_rules! parameters {
     (@range $kind:ty) => { <$kind as $crate::ParamValue>::EXPECTED };
 }
 
-/// What [`parameters!`](crate::parameters) says of one field.
+/// The [`ParamSpec`] of one field of [`parameters!`](crate::parameters).
 #[doc(hidden)]
 pub fn param_spec<T: ParamValue>(
     name: &'static str,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn values_out_of_range_are_refused_by_name() {
         let mut every = Every::default();
         let mut message = |name: &str, value: &str| every.set(name, value).unwrap_err().to_string();
         assert_eq!(message("count", "0"), "count: expected at least 1, found 0");

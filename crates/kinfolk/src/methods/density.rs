@@ -1,7 +1,7 @@
 //! The density tree: kNN graph, confidence, nearest candidate of higher confidence, cut at tau.
 //!
-//! It needs no labels and no training; it is what the networks of the paper are measured against. With a confidence that
-//! is computed from true labels it shows what the tree could do at best.
+//! It needs no labels and no training, and is the baseline of the networks of the paper. With a confidence that is computed
+//! from true labels it gives an upper bound for the tree.
 //!
 //! Cost beyond the graph: O(N K).
 
@@ -11,7 +11,7 @@ use crate::{
     s_center, s_nbr, u_num, u_weight,
 };
 
-/// What makes one vertex more confident than another.
+/// A definition of vertex confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confidence {
     /// Number of neighbours within a radius.
@@ -64,20 +64,20 @@ crate::parameters! {
     /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;
     /// let found = Clusterer::with(Density { tau: Some(0.8), ..Density::default() }).fit(&embeddings)?;
     /// assert_eq!(found.labels, [0, 0, 0, 1, 1]);
-    /// // Cutting elsewhere does not repeat the work.
+    /// // Cutting at another tau does not repeat the work.
     /// assert_eq!(found.tree().unwrap().links.cut(-1.0), [0; 5]);
     /// # Ok::<(), kinfolk::Error>(())
     /// ```
     #[derive(Debug, Clone, PartialEq)]
     pub struct Density {
-        /// What makes a row confident; several are averaged by rank. Those that begin with s are computed from true labels
-        /// and show what is possible at best.
+        /// The confidence; several are averaged by rank. Those that begin with s are computed from true labels and give an
+        /// upper bound.
         pub confidence: Confidences = Confidences(vec![Confidence::UWeight]);
         /// Cosine distance within which u-num and u-weight count neighbours.
         pub radius: f32 = DEFAULT_RADIUS, "above 0, at most 2", |radius| *radius > 0.0 && *radius <= 2.0;
-        /// Links of each row to rows of higher confidence: 1 makes trees, more make directed acyclic graphs.
+        /// Links of each row to rows of higher confidence: 1 builds trees, more builds directed acyclic graphs.
         pub m: usize = 1, "1 or more", |m| *m >= 1;
-        /// Links of at most this similarity are cut; auto reads it off the set.
+        /// Links of at most this similarity are cut; auto derives it from the data.
         pub tau: Option<f32> = None, "a similarity from -1 to 1",
             |tau| tau.is_none_or(|tau| (-1.0..=1.0).contains(&tau));
     }

@@ -1,11 +1,11 @@
-//! `kin`: no labels, no threshold. kNN graph, probability of every edge, modules by the map equation.
+//! `kin`: clustering without labels and thresholds by a kNN graph, edge probabilities and the map equation.
 //!
-//! 1. The background of the set and of each vertex, and what surrounds each edge: a probability p.
-//! 2. A first partition by p tells who is a stranger of whom; how near strangers come corrects p (see
+//! 1. A network estimates the probability p of every edge from its features and the background of the set.
+//! 2. A first partition by p gives pairs of different identities. Their similarities, the null model, correct p (see
 //!    `connectivity/structural`).
-//! 3. The map equation on the edges that remain, weighted by p.
-//! 4. Where most rows turn out to be in clusters of more than K rows, all of it again with twice as many neighbours: what an
-//!    identity looks like from a few of its rows is not enough to tell it from its look-alikes.
+//! 3. The map equation partitions the graph of the remaining edges, weighted by p.
+//! 4. If most rows are in clusters of more than 5/4 K rows, all steps are repeated with twice K: few neighbours are not enough
+//!    to separate a large identity from similar ones.
 //!
 //! Cost beyond the graph: see the stages.
 
@@ -22,23 +22,23 @@ use crate::{
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// Which mistake is worse. Edges that are less probable than this says are left out before the partition.
+/// Which error to avoid. It sets the minimum edge probability; less probable edges are dropped before the partition.
 ///
-/// Balanced, a trained model has the probability that it learned. Without one an edge must be as probable as not; that is
-/// too much where identities are hard to tell apart, so that rows have many likely edges and hardly a sure one
-/// (`connectivity/structural/clarity.rs`): there down to 0.2 is enough. It is less, too, where K has been doubled: a row
-/// has more than a hundred neighbours of its identity there, and weak edges to many of them agree. The other preferences
-/// are relative to it.
+/// A balanced trained model uses the minimum that it learned. Without a model the minimum is 0.5. It is lower, down to 0.2, if
+/// identities are hard to separate, so that rows have many probable edges and hardly any certain one
+/// (`connectivity/structural/clarity.rs`). It is also lower if K has been doubled: a row then has more than a hundred
+/// neighbours of its identity, and many weak edges together are sufficient. The other preferences are relative to the balanced
+/// minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Prefer {
-    /// Rather split an identity than mix two: 1.3 times the probability, but no more than 0.6 of the way to 0 from 1.
+    /// Avoid mixing identities: 1.3 times the balanced minimum p, but at most 1 - 0.6 (1 - p).
     Precision,
-    /// Neither.
+    /// A compromise between the two.
     #[default]
     Balanced,
-    /// Rather mix identities than split one: 0.6 times the probability.
+    /// Avoid splitting identities: 0.6 times the balanced minimum.
     Recall,
-    /// A minimum probability from 0 to 1, whatever the set.
+    /// A fixed minimum probability from 0 to 1.
     Probability(f32),
 }
 
@@ -66,10 +66,10 @@ impl ParamValue for Prefer {
 }
 
 impl Prefer {
-    /// The minimum probability of an edge where `balanced` is what it is without a preference.
+    /// The minimum probability of an edge, where `balanced` is the balanced minimum.
     fn minimum(self, balanced: f32) -> f32 {
         match self {
-            // Stricter than balanced, and below 1 however strict that is.
+            // Stricter than balanced, and always below 1.
             Prefer::Precision => (1.3 * balanced).min(1.0 - 0.6 * (1.0 - balanced)),
             Prefer::Balanced => balanced,
             Prefer::Recall => 0.6 * balanced,
@@ -81,25 +81,25 @@ impl Prefer {
 /// The minimum probability of an edge in a set of this clarity, where K is the default or has been doubled.
 fn balanced(clarity: Clarity, doubled: bool) -> f32 {
     // From company 0.2 on, in full from 0.25 on.
-    let hard_to_tell = ((clarity.company - 0.2) / 0.05).clamp(0.0, 1.0);
-    let unclear = (0.92 - clarity.best_f).max(0.0) * hard_to_tell;
+    let hard = ((clarity.company - 0.2) / 0.05).clamp(0.0, 1.0);
+    let unclear = (0.92 - clarity.best_f).max(0.0) * hard;
     (0.5 - 2.0 * unclear).max(0.2) * if doubled { 0.3 } else { 1.0 }
 }
 
-/// What [`train_kin`](crate::train_kin) learned.
+/// The model of [`train_kin`](crate::train_kin).
 #[derive(Debug, Clone, PartialEq)]
 pub struct KinModel {
-    /// A map of the embeddings, if there is one; everything is done on the mapped rows, so that no graph can be given.
+    /// A whitening of the embeddings, if there is one. All stages work on the whitened rows, so no graph can be given.
     pub whitening: Option<Whitening>,
     /// Estimates the probability of an edge.
     pub edge: EdgeModel,
-    /// Edges that are less probable are left out.
+    /// The minimum edge probability; less probable edges are dropped.
     pub probability: f32,
     /// Neighbours of each vertex in the graph it was trained on.
     pub k: usize,
 }
 
-/// Clusters embeddings without labels or thresholds; with a model, by what it learned.
+/// Clusters embeddings without labels or thresholds; with a model, it uses the learned parameters.
 ///
 /// ```
 /// use kinfolk::synth::{Synth, SynthParams};
@@ -123,8 +123,8 @@ crate::parameters! {
     /// Parameters of [`Kin`].
     #[derive(Debug, Clone, PartialEq)]
     pub struct KinParams {
-        /// Which mistake is worse: precision (rather split an identity than mix two), balanced, recall, or the
-        /// probability from 0 to 1 that an edge must exceed.
+        /// Which error to avoid: precision (avoids mixing identities), recall (avoids splitting them), balanced, or a
+        /// minimum edge probability from 0 to 1.
         pub prefer: Prefer = Prefer::Balanced, "precision, balanced, recall or a probability from 0 to 1",
             |prefer| !matches!(prefer, Prefer::Probability(p) if !(0.0..=1.0).contains(p));
     }
@@ -133,13 +133,14 @@ crate::parameters! {
 /// The K of the graph without a model.
 const DEFAULT_K: usize = 80;
 
-/// The minimum probability of an edge in the first partition, which tells who is of another identity.
+/// The minimum probability of an edge in the first partition, from which the null model is estimated.
 const FIRST: f32 = 0.3;
 
-/// How far below and above the minimum probability a partition is compared; training tries probabilities as far apart.
+/// The step between the minimum probabilities of the partitions that are compared; training tries probabilities with the same
+/// step.
 const STEP: f32 = 0.1;
 
-/// Fewer rows do not tell how similar rows of different identities are.
+/// The null model cannot be estimated from fewer rows.
 const FEW_ROWS: usize = 200;
 
 impl Kin {
@@ -163,12 +164,12 @@ impl Kin {
 static INFO: MethodInfo = MethodInfo::new(
     "kin",
     "kin",
-    "Estimates the probability of every edge from what surrounds it, then partitions by the map equation",
+    "Estimates the probability of every edge from its neighbourhood, then partitions by the map equation",
 )
 .when(
     "by default: it needs no labels, no threshold and no number of clusters; training adapts it to a domain",
 )
-.cost("some dozen times N K")
+.cost("about a dozen times N K")
 .learns()
 .color("#d62728");
 
@@ -191,7 +192,8 @@ impl Method for Kin {
         let whitening = self.model.as_ref().and_then(|model| model.whitening.as_ref());
         let embeddings = match whitening {
             Some(_) if problem.given_graph().is_some() => {
-                let expected = "none with this model, which searches for neighbours of whitened embeddings";
+                let expected =
+                    "no graph with this model, which searches for neighbours of whitened embeddings";
                 return Err(Error::Parameter { field: "graph", expected, found: "one".to_owned() });
             }
             Some(whitening) => {
@@ -205,7 +207,7 @@ impl Method for Kin {
         let built_in = EdgeModel::default();
         let edge_model = self.model.as_ref().map_or(&built_in, |model| &model.edge);
         let default_k = self.model.as_ref().map_or(DEFAULT_K, |model| model.k);
-        // A K that was asked for, or that a model was trained with, is kept.
+        // A K that was given, or that a model was trained with, is not changed.
         let can_grow = problem.k().is_none() && problem.given_graph().is_none() && self.model.is_none();
         let mut knn = problem.knn_params(default_k, context);
         let mut doubled = false;
@@ -249,18 +251,18 @@ impl Kin {
         if self.model.is_none() {
             return Ok(labels);
         }
-        // The model's one threshold was chosen on other rows; what it tears apart by chance is joined again.
+        // The threshold of the model was chosen on other rows; clusters that it splits by chance are merged again.
         Ok(join_steady(&labels, [&modules(minimum - STEP)?, &modules(minimum + STEP)?]))
     }
 }
 
-/// Rows that are not like those a model was trained on.
+/// The error for rows with another number of columns than the training rows.
 fn wrong_columns(expected: usize, found: usize) -> Error {
     let (place, what) = ("embeddings".to_owned(), "columns, as the model was trained on".to_owned());
     Error::Length { place, what, expected, found }
 }
 
-/// Whether K is small beside the clusters of most rows, and twice as many can be had.
+/// Whether K is small compared with the clusters of most rows, and can be doubled.
 pub(super) fn too_few(k: usize, labels: &[i64]) -> bool {
     2 * k < labels.len() && typical_size(labels) * 4 > 5 * k
 }
@@ -293,7 +295,7 @@ pub(super) fn estimate(
         if embeddings.len() < FEW_ROWS {
             return Ok(());
         }
-        // Whether all of it is settled does not matter here.
+        // The first partition need not be refined.
         let quick = MapParams { seed, rounds: 0, ..MapParams::default() };
         let first = partition(graph, &edges, FIRST, &quick, progress)?;
         let null = NullModel::of(embeddings, graph, &background, &edges, &first, seed);
@@ -385,7 +387,7 @@ mod tests {
         };
         let (grown, asked_for) = (found(None, Prefer::Balanced), found(Some(80), Prefer::Balanced));
         assert_eq!([grown.0, asked_for.0], [160, 80]);
-        // Less is enough there, but a probability that was given is kept.
+        // The minimum is lower there, but a given probability is not changed.
         assert!(grown.1 < asked_for.1);
         assert_eq!(found(None, Prefer::Probability(0.4)), (160, 0.4));
     }

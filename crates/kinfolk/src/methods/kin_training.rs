@@ -1,8 +1,8 @@
-//! `kin` with labels: the embeddings whitened, the edge model adapted to the domain, and the least probability of an edge. What
-//! of it helps is for identities to say that were held out; then everything is learned again from all of them.
+//! Training of `kin` on labels: a whitening of the embeddings, a fine-tuned edge model, and the minimum edge probability.
+//! Held-out identities decide which of these to use; then they are trained again on all identities.
 //!
-//! Cost, for each way to hold identities out: that of [`kin`](super::kin) for each whitening that is tried (until two are no better),
-//! and of `connectivity/structural/adapt`, with a partition for each probability; and `adapt` once more.
+//! Cost, for each fold of held-out identities: that of [`kin`](super::kin) for each whitening that is tried (until two in a row
+//! are no better), and of `connectivity/structural/adapt`, with a partition for each probability; and `adapt` once more.
 
 use super::kin::{KinModel, estimate, modules, too_few};
 use crate::connectivity::structural::{Background, LabelledEdges};
@@ -20,33 +20,33 @@ crate::parameters! {
     /// Parameters of [`train_kin`].
     #[derive(Debug, Clone, PartialEq)]
     pub struct KinTraining {
-        /// Passes over the edges.
+        /// Number of passes over the training edges.
         pub epochs: usize = 3, "at least 1", |epochs| *epochs >= 1;
-        /// Share of the identities that is held out to choose by.
+        /// Share of the identities that are held out to choose parameters.
         pub validation: f32 = 0.3, "a share above 0 and below 1", |share| *share > 0.0 && *share < 1.0;
     }
 }
 
-/// What [`train_kin`] made, of all identities.
+/// The result of [`train_kin`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrainedKin {
-    /// The model, with what did best on held-out identities.
+    /// The model, with the best setting on held-out identities, trained on all identities.
     pub model: KinModel,
-    /// The trial that did best.
+    /// The best trial.
     pub chosen: KinTrial,
-    /// Everything that was tried.
+    /// All trials.
     pub trials: Vec<KinTrial>,
     /// Cross-entropy of the edges of held-out identities, in nats: of the built-in model and of the adapted one.
     pub losses: [f64; 2],
 }
 
-/// How one setting did on held-out identities.
+/// The score of one setting on held-out identities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KinTrial {
-    /// How far the whitening is shrunk, see [`Whitening::fit`]; 1 for embeddings as they are.
+    /// The shrinkage of the whitening, see [`Whitening::fit`]; 1 for no whitening.
     pub shrink: f64,
-    /// Whether the edge model has learned from the labels.
+    /// Whether the edge model is fine-tuned on the labels.
     pub adapted: bool,
     /// The minimum probability of an edge.
     pub probability: f32,
@@ -54,19 +54,18 @@ pub struct KinTrial {
     pub f: f64,
 }
 
-/// Minimum probabilities that are tried, but for the first and the last: a partition is judged as it will be made, together
-/// with that of the next below and above (`partition/steady.rs`).
+/// Minimum probabilities. All but the first and the last are tried; a partition also uses the next lower and higher one
+/// (`partition/steady.rs`).
 const PROBABILITIES: [f32; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
-/// Whitenings that are tried, from hardly any.
+/// Shrinkages that are tried, from the weakest whitening.
 const SHRINKS: [f64; 5] = [0.9, 0.7, 0.5, 0.3, 0.1];
 
-/// A small set is judged more than once, each time by other identities: below this many rows in all.
+/// Sets with fewer rows are scored on several folds of held-out identities.
 const JUDGED: usize = 100_000;
 const FOLDS: usize = 3;
 
-/// Trains [`Kin`](crate::Kin) on the labelled rows of a problem, to cluster rows of other identities. On a graph that is
-/// given, embeddings are taken as they are. K is doubled where half of the rows are of identities larger than 5/4 K, unless
-/// K or a graph was given.
+/// Trains [`Kin`](crate::Kin) on the labelled rows of a problem, to cluster rows of other identities. With a given graph no
+/// whitening is used. K is doubled if half of the rows belong to identities larger than 5/4 K, unless K or a graph was given.
 pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> Result<TrainedKin> {
     params.check()?;
     let (embeddings, labels) = (problem.embeddings()?, problem.labels()?);
@@ -94,7 +93,7 @@ pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> 
     let mut best = broadest(&trials);
     let mut worse = 0;
     for shrink in SHRINKS {
-        // The first that is no better may be chance.
+        // A single one that is no better may be chance.
         if !whitens || worse == 2 {
             break;
         }
@@ -121,10 +120,10 @@ pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> 
     Ok(TrainedKin { model, chosen, trials, losses })
 }
 
-/// What there is to learn from, and how.
+/// The training data and parameters.
 struct Labelled<'a> {
     embeddings: &'a Embeddings,
-    /// Of the embeddings as they are.
+    /// Of the embeddings without whitening.
     graph: &'a KnnGraph,
     labels: &'a [i64],
     epochs: usize,
@@ -132,7 +131,7 @@ struct Labelled<'a> {
     context: &'a Context<'a>,
 }
 
-/// Embeddings as a model sees them, and their graph.
+/// Embeddings, possibly whitened, and their graph.
 struct View<'a> {
     whitening: Option<Whitening>,
     embeddings: Cow<'a, Embeddings>,
@@ -143,7 +142,7 @@ struct View<'a> {
 type Taken<'a> = &'a dyn Fn(usize) -> bool;
 
 impl Labelled<'_> {
-    /// Through a whitening learned from the rows that are `taken`; as they are where `shrink` is 1 or nothing can be learned.
+    /// Whitened by the rows that are `taken`; unchanged if `shrink` is 1 or no whitening can be fitted.
     fn view(&self, shrink: f64, taken: Taken) -> Result<View<'_>> {
         let whitening = match shrink < 1.0 {
             true => Whitening::fit(self.embeddings, self.labels, taken, shrink),
@@ -173,7 +172,7 @@ impl Labelled<'_> {
         self.edges(view, taken)?.adapt(self.epochs, self.context.seed(), self.context.progress())
     }
 
-    /// The built-in model with every least probability.
+    /// The built-in model with every minimum probability.
     fn try_built_in(&self, folds: &[Vec<bool>], shrink: f64) -> Result<Vec<KinTrial>> {
         let mut trials = untried(shrink, false);
         for held_out in folds {
@@ -183,8 +182,8 @@ impl Labelled<'_> {
         Ok(trials)
     }
 
-    /// A model adapted to the identities that are not held out, with every least probability; and the losses of the built-in and
-    /// of the adapted model.
+    /// A model fine-tuned on the identities that are not held out, with every minimum probability; and the losses of the
+    /// built-in and of the fine-tuned model.
     fn try_adapted(&self, folds: &[Vec<bool>], shrink: f64) -> Result<(Vec<KinTrial>, [f64; 2])> {
         let mut trials = untried(shrink, true);
         let mut losses = [0.0; 2];
@@ -201,7 +200,7 @@ impl Labelled<'_> {
         Ok((trials, losses))
     }
 
-    /// Adds to trials that differ by their probability what one of `folds` folds says of them.
+    /// Adds the scores of one of `folds` folds to trials that differ by their probability.
     fn judge(
         &self,
         view: &View,
@@ -225,14 +224,14 @@ impl Labelled<'_> {
     }
 }
 
-/// One way with every least probability.
+/// Trials of one setting with every minimum probability.
 fn untried(shrink: f64, adapted: bool) -> Vec<KinTrial> {
     let tried = &PROBABILITIES[1..PROBABILITIES.len() - 1];
     tried.iter().map(|&probability| KinTrial { shrink, adapted, probability, f: 0.0 }).collect()
 }
 
-/// Of least probabilities one after the other, the one that is best together with its neighbours, and the mean F of the three: a
-/// peak that a step to either side loses is luck.
+/// The trial whose mean F with its two neighbours is best, and that mean: a narrow peak is likely to be chance. Trials are in the
+/// order of their minimum probabilities.
 fn broadest(trials: &[KinTrial]) -> (f64, KinTrial) {
     let last = trials.len() - 1;
     let around =
@@ -241,8 +240,8 @@ fn broadest(trials: &[KinTrial]) -> (f64, KinTrial) {
     (around(best), trials[best])
 }
 
-/// Which rows belong to identities that are held out, in ways that have none in common: whole identities, because rows of one
-/// that was learned would judge too kindly. No way where nothing would be left to learn from or to judge by.
+/// Disjoint folds of held-out rows. Whole identities are held out, because scores of identities that were trained on would be
+/// too optimistic. No folds if nothing would be left to train on or to score.
 fn hold_out(labels: &[i64], share: f32, seed: u64) -> Vec<Vec<bool>> {
     let mut identities = labels.to_vec();
     identities.sort_unstable();
@@ -280,14 +279,14 @@ mod tests {
             (chosen.shrink < 1.0, chosen.adapted, chosen.probability)
         );
         assert!(losses[1] < losses[0] && model.k == 20, "{losses:?}");
-        // The built-in model as it is and through at least one whitening, the adapted one.
+        // The built-in model without and with at least one whitening, and the fine-tuned one.
         assert!(trials.len() >= 3 * (PROBABILITIES.len() - 2) && trials.contains(&chosen));
         let best = trials.iter().map(|trial| trial.f).fold(0.0, f64::max);
         assert!(chosen.f > best - 0.05 && chosen.f > 0.5, "{chosen:?} {best}");
     }
 
     #[test]
-    fn on_a_given_graph_embeddings_are_taken_as_they_are() {
+    fn a_given_graph_excludes_whitening() {
         let params = SynthParams { identities: 20, dim: 32, seed: 4, ..SynthParams::default() };
         let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
         let knn = KnnParams { k: 10, ..KnnParams::default() };

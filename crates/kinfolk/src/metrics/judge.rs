@@ -1,25 +1,25 @@
-//! How well some rows are clustered, those of identities that were not trained on, say.
+//! Scores of a subset of the rows, for example those of held-out identities.
 //!
-//! The whole set is clustered, so that strangers are as near as they will be, but only some rows are judged: by the mean of
-//! pairwise and BCubed F. BCubed is a mean over rows and so can be taken over some of them; pairs are counted that a judged
-//! row is the first of. One of the two alone is a poor judge: BCubed hardly sees a large identity in two halves, pairs
-//! hardly see small identities.
+//! The whole set is clustered, so that rows of different identities are as near as in use, but only some rows are scored, by
+//! the mean of pairwise and BCubed F. BCubed is a mean over rows, so it can be restricted to some of them; of pairs, those
+//! count whose first row is scored. Neither score is sufficient alone: BCubed hardly changes if a large identity is split in
+//! two, and pairwise F hardly depends on small identities.
 //!
 //! Cost: O(N) for each clustering.
 
-/// Labels that some rows are judged by.
+/// True labels, and the rows to score.
 #[derive(Debug, Clone)]
 pub struct Judge {
     /// The identity of every row, numbered from 0.
     identities: Vec<u32>,
     /// Rows of each identity.
     sizes: Vec<u32>,
-    /// The rows that are judged.
+    /// The rows that are scored.
     rows: Vec<u32>,
 }
 
 impl Judge {
-    /// Rows to judge, by the labels of all.
+    /// Rows to score, and the labels of all rows.
     pub fn new(labels: &[i64], rows: Vec<u32>) -> Self {
         let mut known = labels.to_vec();
         known.sort_unstable();
@@ -31,8 +31,8 @@ impl Judge {
         Judge { identities, sizes, rows }
     }
 
-    /// The mean of pairwise and BCubed F; the clusters and identities that rows are compared with are those of all rows.
-    /// A row whose label is negative, which is noise, is a cluster of its own.
+    /// The mean of pairwise and BCubed F of the scored rows, within the clusters and identities of all rows. A row with a
+    /// negative label, which is noise, is a cluster of its own.
     ///
     /// # Panics
     /// When there is not one label for each row.
@@ -71,7 +71,7 @@ impl Judge {
         }
         let rows = self.rows.len() as f64;
         let [both, cluster, identity] = pairs.map(|count| count as f64);
-        // Where there are no pairs none was claimed or missed, as in `metrics`.
+        // A ratio of 0/0 counts as 1, as in `metrics`.
         let share = |of: f64| if of == 0.0 { 1.0 } else { both / of };
         (harmonic(share(cluster), share(identity)) + harmonic(precision / rows, recall / rows)) / 2.0
     }
@@ -84,7 +84,7 @@ fn numbered(labels: &[i64]) -> (Vec<u32>, usize) {
         if most <= (4 * labels.len() as u64 + 1024).min(1 << 31) {
             (labels.iter().map(|&label| label as u32).collect(), most as u32)
         } else {
-            // A table of so many would be mostly empty.
+            // A table of this size would be mostly empty.
             let mut known: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
             known.sort_unstable();
             known.dedup();
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn rows_that_are_not_judged_still_spoil_clusters() {
-        // Row 0 is judged; its cluster also holds a stranger.
+        // Row 0 is scored; its cluster also contains a row of another identity.
         assert!((Judge::new(&[7, 9], vec![0]).score(&[1, 1]) - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!(Judge::new(&[7, 9], vec![0]).score(&[0, 1]), 1.0);
     }

@@ -1,26 +1,26 @@
-//! Connected components of limited size: what parts a graph whose threshold nobody knows.
+//! Connected components of limited size, which split a graph without a known threshold.
 //!
-//! What hangs together is a component, unless it has too many vertices. Then the least weight is raised, for these vertices
-//! only, by a share of what is left to 1, and so on until all components are small enough. Consensus-driven propagation
-//! (Zhan et al., 2018), the super-vertices of LTC (Yang et al., 2019) and the pseudo-label propagation of L-GCN (Wang et al.,
-//! 2019) are this, on edges with different weights.
+//! If a component has too many vertices, the minimum weight is raised for its vertices by a share of its difference to 1. This
+//! is repeated until all components are small enough. Consensus-driven propagation (Zhan et al., 2018), the super-vertices of
+//! LTC (Yang et al., 2019) and the pseudo-label propagation of L-GCN (Wang et al., 2019) do the same, on edges with different
+//! weights.
 //!
-//! After the last round components that are still too large, as many copies of one row are, stay as they are; the published
-//! programs then make one of all of them, or never end.
+//! Components that are still too large after the last round, such as many copies of one row, are not split. The published
+//! programs then merge all of them, or never end.
 //!
-//! Cost: O(N) for each round and O(1) for each edge within components that are too large; rounds end with the last of these.
+//! Cost: O(N) for each round and O(1) for each edge within components that are too large.
 
 use super::DisjointSets;
 use crate::{Error, Progress, Result};
 
-/// How large a component may be, and how it is parted if it is larger.
+/// The maximum size of a component, and how larger ones are split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeLimit {
-    /// The most vertices of a component.
+    /// The maximum number of vertices of a component.
     pub max_size: usize,
-    /// How much of what is left to 1 the least weight is raised in each round.
+    /// Each round raises the minimum weight by this share of its difference to 1.
     pub step: f32,
-    /// The most rounds.
+    /// The maximum number of rounds.
     pub rounds: usize,
 }
 
@@ -31,7 +31,7 @@ impl Default for SizeLimit {
 }
 
 impl SizeLimit {
-    /// Refuses what cannot be.
+    /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         for (name, value) in [("max_size", self.max_size), ("rounds", self.rounds)] {
             if value == 0 {
@@ -48,11 +48,11 @@ impl SizeLimit {
 
 /// The components of `n` vertices along `edges`, each named by its smallest vertex.
 ///
-/// Which end lists an edge, and whether both do, makes no difference. Weights are at most 1.
+/// The direction of an edge does not matter, nor whether both directions are listed. Weights are at most 1.
 ///
 /// ```
 /// use kinfolk::{SizeLimit, limited_components};
-/// // A chain of four is one too many: it breaks where it is weakest.
+/// // A chain of four is too large: it is split at its weakest edge.
 /// let edges = vec![(0, 1, 0.9), (1, 2, 0.5), (2, 3, 0.8)];
 /// let limit = SizeLimit { max_size: 3, ..SizeLimit::default() };
 /// assert_eq!(limited_components(4, edges, &limit, &())?, [0, 0, 2, 2]);

@@ -1,12 +1,11 @@
 //! Partition: from links, or a weighted graph, to labels.
 //!
-//! The tree-based partition of Section 3.1: edges whose similarity is not above tau are cut, and what still
-//! hangs together is a cluster. Everything else was done by the stages before, so another tau costs O(N M)
-//! and no re-run: milliseconds at 100,000 vertices.
+//! The tree-based partition of Section 3.1: links whose similarity is not above tau are cut, and the connected
+//! components are the clusters. The links do not depend on tau, so another tau costs only O(N M).
 //!
-//! `limited_components` knows the largest size of a cluster instead of tau.
+//! `limited_components` uses a maximum cluster size instead of tau.
 //!
-//! `map_equation` needs no links and no tau: it partitions a weighted graph as it is, by where a random walk stays.
+//! `map_equation` needs no links and no tau: it partitions a weighted graph into modules in which a random walk stays long.
 
 mod disjoint_sets;
 mod limited;

@@ -1,4 +1,4 @@
-//! One numbering for the clusters of every method.
+//! Numbers clusters by size, for all methods.
 //!
 //! Cost: O(N) time.
 

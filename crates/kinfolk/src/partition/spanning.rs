@@ -1,15 +1,15 @@
-//! What holds each cluster together: the tree of its most probable edges.
+//! The maximum spanning tree of the edges of each cluster.
 //!
-//! Of all trees through a cluster the maximum spanning tree is the one whose path between any two rows has the strongest
-//! weakest edge; so it is what to show when somebody asks why two rows are together, and where to cut first. The root is the
-//! row with the most probability around it.
+//! Of all paths between two rows of a cluster, the path in the maximum spanning tree has the strongest weakest edge. So it
+//! explains why two rows are in one cluster, and shows where to cut first. The root is the row with the largest sum of edge
+//! probabilities.
 //!
 //! Cost: O(E log E) for the E edges inside clusters, each cluster on one thread; 28 bytes for each row.
 
 use crate::{KnnGraph, Links};
 use rayon::prelude::*;
 
-/// One edge between two rows, and what speaks for it.
+/// An edge between two rows, with its statistics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
     /// The row at its other end.
@@ -18,17 +18,16 @@ pub struct Edge {
     pub similarity: f32,
     /// Probability that they are of one identity.
     pub probability: f32,
-    /// The place of the other among the neighbours of this row, from 1, and the place of this among those of the
-    /// other; 0 where it is not listed.
+    /// The rank of the other row among the neighbours of this row, from 1, and the other way round; 0 if it is not a neighbour.
     pub ranks: [u32; 2],
-    /// Neighbours that both list.
+    /// The number of common neighbours.
     pub shared: u32,
 }
 
-/// Why rows are where they are.
+/// The edges that explain a clustering.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EdgeEvidence {
-    /// Edges are only what is more probable than this.
+    /// The minimum probability that edges exceed.
     pub min_probability: f32,
     /// For each row its edge towards the root of its cluster's tree; `None` for the root.
     pub inside: Vec<Option<Edge>>,
@@ -66,7 +65,7 @@ impl EdgeEvidence {
         EdgeEvidence { min_probability: minimum, inside, outside }
     }
 
-    /// How sure each row is of its cluster: the probability of its most probable edge inside, 0 for a row alone.
+    /// The confidence of each row: the probability of its most probable edge within the cluster, 0 for singletons.
     pub fn confidence(&self) -> Vec<f32> {
         let mut confidence = vec![0.0f32; self.inside.len()];
         for (v, edge) in self.inside.iter().enumerate() {

@@ -1,12 +1,13 @@
-//! What is torn apart at one threshold only, put together again.
+//! Merges clusters that are split at one threshold only.
 //!
-//! Whether a large identity stays one module can hang on a hair: whole with ties above 0.5 and above 0.7, in three parts
-//! above 0.6. So modules are joined where a partition of more ties and one of fewer both have them in one.
+//! Whether a large identity is one module can depend on small changes of the threshold: it may be whole with edges above 0.5 and
+//! above 0.7, and split into three with edges above 0.6. So modules are merged if they are in one cluster both in a partition of
+//! more edges and in one of fewer edges.
 
 use super::number_by_size;
 use std::collections::HashMap;
 
-/// Joins clusters of `labels` of which both `others`, labels of the same rows, hold most rows in one and the same cluster.
+/// Merges clusters of `labels` if in both `others`, labels of the same rows, most of their rows are in the same cluster.
 ///
 /// Cost: O(N).
 pub(crate) fn join_steady(labels: &[i64], others: [&[i64]; 2]) -> Vec<i64> {
@@ -54,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        /// Clusters are joined or left, never torn, and only where both others agree.
+        /// Clusters are merged, never split, and only if both others agree.
         #[test]
         fn nothing_is_torn(rows in proptest::collection::vec((0i64..6, 0i64..4, 0i64..4), 1..60)) {
             let column = |which: fn(&(i64, i64, i64)) -> i64| {

@@ -17,7 +17,7 @@ fn slow_numbers(components: &[i64]) -> Vec<i64> {
     (0..components.len()).map(number).collect()
 }
 
-/// Spreads the smallest id over kept links until nothing changes.
+/// Propagates the smallest id over the links above tau until nothing changes.
 fn slow_cut(links: &Links, tau: f32) -> Vec<i64> {
     let mut names: Vec<i64> = (0..links.len() as i64).collect();
     loop {

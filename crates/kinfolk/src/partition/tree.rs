@@ -4,10 +4,10 @@ use super::{DisjointSets, number_by_size};
 use crate::Links;
 
 impl Links {
-    /// Keeps the links of similarity > `tau` and labels what they connect.
+    /// Labels the connected components of the links of similarity > `tau`.
     ///
-    /// Labels are 0..C-1 by descending cluster size, ties by smallest member; a vertex without kept links,
-    /// its own or others' to it, is a cluster of one. The paper's tau is 0.8.
+    /// Labels are 0..C-1 by descending cluster size, ties by smallest member. A vertex without such links, in either
+    /// direction, is a cluster of one. The paper's tau is 0.8.
     pub fn cut(&self, tau: f32) -> Vec<i64> {
         let mut forest = DisjointSets::new(self.len());
         for i in 0..self.len() {

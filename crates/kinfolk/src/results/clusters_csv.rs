@@ -6,7 +6,7 @@ use crate::{Clustering, Edge, Error, Reason, Result, RowReason};
 use std::fmt::Write as _;
 use std::io::Write;
 
-/// What every file says of a row, and what only methods know that estimate edge probabilities.
+/// The columns of every file, and those of methods that estimate edge probabilities.
 const COLUMNS: &str = "row,cluster,confidence,parent,similarity";
 const EDGE_COLUMNS: &str =
     ",probability,rank,rank_back,shared,outside,outside_similarity,outside_probability";

@@ -1,9 +1,8 @@
 //! The directory that `kinfolk cluster` writes and `kinfolk explain` reads.
 //!
-//! `labels.npy`, `clusters.csv` with a line for each row and why it is there, `review.csv` with the decisions most worth
-//! a look, and `run.json`, which says what was done. All files are written beside their places and appear together, when
-//! every byte of all of them is on the disk; `run.json` comes last, so a directory with it is whole. `docs/formats.md` has
-//! the columns and keys.
+//! `labels.npy`, `clusters.csv` with the cluster of each row and the reason for it, `review.csv` with the decisions most worth
+//! checking, and `run.json` with the parameters and the cost. All files are written and synchronised under temporary names and
+//! then renamed, `run.json` last, so a directory with `run.json` is complete. `docs/formats.md` describes the columns and keys.
 
 mod clusters_csv;
 mod run;
@@ -17,7 +16,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
-/// Lines of `review.csv`: more than a person looks at in one go.
+/// The maximum number of lines of `review.csv`.
 pub const REVIEWED: usize = 1000;
 
 /// Writes the files of a run: all of them, or none.
@@ -48,7 +47,7 @@ fn write_all(directory: &Path, found: &Clustering, run: &Run) -> Result<()> {
     let review = write("review.csv", &|file| file.write_all(review_csv(found).as_bytes()))?;
     let json = run.to_json();
     let summary = write("run.json", &|file| file.write_all(json.as_bytes()))?;
-    // From here on nothing is written, only renamed. Without run.json the directory of an earlier run is not whole.
+    // From here on files are only renamed. An earlier run.json is removed first, which marks the directory as incomplete.
     if summary.path().exists() {
         std::fs::remove_file(summary.path()).map_err(|e| Error::io(summary.path(), e))?;
     }
@@ -79,7 +78,7 @@ pub fn read_results(directory: &Path) -> Result<Explainer> {
         |name: &str| run.parameters.get(name).and_then(serde_json::Value::as_f64).map(|value| value as f32);
     let criterion = number("least_probability").map(Criterion::Probability);
     let criterion = criterion.or(number("tau").map(Criterion::Similarity)).ok_or_else(|| {
-        let expected = "a run of a method that keeps its reasons (kin, density, gcn-v or gcn-ve)";
+        let expected = "a run of a method that returns reasons (kin, density, gcn-v or gcn-ve)";
         Error::format(directory.join("run.json"), expected, run.method().to_owned())
     })?;
     let path = directory.join("clusters.csv");

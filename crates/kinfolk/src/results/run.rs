@@ -1,4 +1,4 @@
-//! `run.json`: what was done, on what, and what it cost.
+//! `run.json`: the input, the parameters, the result and the cost of a run.
 
 use crate::metrics::Scores;
 use crate::{Clustering, Embeddings, Error, GraphReport, Result};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The version of the format that this program writes, and the newest that it reads. Files without one are of version 1.
 pub const RUN_FORMAT: u32 = 2;
 
-/// Everything that `run.json` says.
+/// The content of `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Run {
@@ -18,7 +18,7 @@ pub struct Run {
     pub format: u32,
     /// The version of the program.
     pub kinfolk: String,
-    /// What was clustered.
+    /// The input.
     pub features: Features,
     /// The method, its parameters as they were applied, the seed and the number of threads.
     pub parameters: Map<String, Value>,
@@ -28,9 +28,9 @@ pub struct Run {
     /// The graph that was rebuilt from a network's embeddings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt_graph: Option<GraphInfo>,
-    /// How many clusters, and how large.
+    /// The number and sizes of clusters.
     pub clusters: ClusterCounts,
-    /// What a reader of the result should know.
+    /// Notes for the reader of the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Seconds of each stage.
@@ -38,7 +38,7 @@ pub struct Run {
     /// Processor time and memory.
     #[serde(flatten)]
     pub cost: Cost,
-    /// How the clusters compare with true labels.
+    /// The scores, if true labels were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
 }
@@ -50,7 +50,7 @@ fn first_format() -> u32 {
 /// The file of embeddings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Features {
-    /// Where it was.
+    /// Its path.
     pub file: PathBuf,
     /// Its rows.
     pub rows: usize,
@@ -105,10 +105,10 @@ impl From<&GraphReport> for GraphInfo {
     }
 }
 
-/// How many clusters, and how large.
+/// The number and sizes of clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterCounts {
-    /// Clusters; noise is none.
+    /// The number of clusters; noise does not count.
     pub count: usize,
     /// Clusters of one row.
     pub singletons: usize,
@@ -116,12 +116,12 @@ pub struct ClusterCounts {
     pub largest: Option<usize>,
 }
 
-/// Processor time and memory of a run; `None` where the system does not say.
+/// Processor time and memory of a run; `None` if the system does not provide it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Processor time of all threads.
     pub cpu_seconds: Option<f64>,
-    /// The most memory that was held.
+    /// Peak memory.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -185,7 +185,7 @@ impl Run {
     /// Reads the text of a file; `place` names it in errors.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let wrong =
-            |e: serde_json::Error| Error::format(place, "what `kinfolk cluster` writes", e.to_string());
+            |e: serde_json::Error| Error::format(place, "a run.json of `kinfolk cluster`", e.to_string());
         #[derive(Deserialize)]
         struct Version {
             #[serde(default = "first_format")]
@@ -200,7 +200,7 @@ impl Run {
     }
 }
 
-/// The number or truth value that a text stands for, else the text.
+/// A text as a JSON number or boolean if it is one, else as a string.
 pub fn json_scalar(text: &str) -> Value {
     if let Ok(whole) = text.parse::<i64>() {
         return whole.into();

@@ -1,8 +1,8 @@
-//! Labelled sets that are as hard as MS-Celeb-1M, of any size.
+//! Synthetic labelled sets that are as hard as MS-Celeb-1M, of any size.
 //!
-//! Real face embeddings cannot be shipped, and a mixture of Gaussians is too easy: every method solves it or
-//! none does. This set is built from what makes real embeddings hard, and calibrated so that the known methods
-//! land where they land on MS-Celeb-1M, each for its own reason.
+//! Real face embeddings cannot be shipped, and a mixture of Gaussians does not discriminate between methods: all solve it or
+//! none does. This set models the difficulties of real embeddings, and is calibrated so that the scores of known methods match
+//! those on MS-Celeb-1M.
 //!
 //! # The model
 //!
@@ -12,19 +12,19 @@
 //! of unit length, and ‖·‖ divides by the length. At the end a random rotation of the space, the same for
 //! every row, spreads the spectrum over all columns.
 //!
-//! | ingredient | formula | what it is there for |
+//! | part | formula | purpose |
 //! |---|---|---|
-//! | identity i of group k | cᵢ = ‖√g·uₖ + √(1-g)·vᵢ‖ | look-alikes: the nearest strangers are near |
+//! | identity i of group k | cᵢ = ‖√g·uₖ + √(1-g)·vᵢ‖ | look-alikes: different identities that are similar |
 //! | mode r of 1 to 4 | cᵢᵣ = ‖√(1-m)·cᵢ + √m·wᵢᵣ‖, uneven shares | pose and age: k-means splits identities |
 //! | size | log-normal, rounded, clipped to 2..300, mean 68 | k-means splits the large, merges the small |
 //! | length of noise | σ = σ₀·exp(h·(z + max(0, z)²/4)), z normal | quality with a heavy (power-law) tail |
-//! | drift | δ = b·max(0, σ-σ₁) | poor images of strangers meet, whoever they show |
+//! | drift | δ = b·max(0, σ-σ₁) | poor images of different identities are similar |
 //! | image | x = ‖cᵢᵣ + σ·n + δ·uₐ‖, a one of a few directions | |
 //!
 //! Noise has the spectrum of the identities, so it cannot be projected away, and with tens of effective
-//! dimensions two images of strangers come close by chance now and then. That ruins methods which believe a
-//! single edge (connected components) and spares those which weigh many (Infomap); what gives a poor image
-//! away (low cosines to all its neighbours, or one of the shared directions) can be learned from labels.
+//! dimensions two images of different identities are sometimes similar by chance. This affects methods that rely on single
+//! edges (connected components) more than those that weigh many (Infomap). The signs of a poor image (low cosines to all its
+//! neighbours, or one of the shared directions) can be learned from labels.
 //!
 //! Every row is a function of (seed, identity, image) alone (see `random`), so the same seed gives the same
 //! bytes on any number of threads. Rows are generated while they are written, in blocks of 16 MB: 5.2 million
@@ -61,7 +61,7 @@ use std::path::Path;
 /// Rows generated, then written, at a time: 16 MB of 256 columns, so that memory does not grow with the set.
 const BLOCK_VALUES: usize = 1 << 22;
 
-/// A synthetic set: its description and the sizes of its identities. Rows are computed when asked for.
+/// A synthetic set: its description and the sizes of its identities. Rows are computed on demand.
 ///
 /// ```
 /// use kinfolk::synth::{Synth, SynthParams};

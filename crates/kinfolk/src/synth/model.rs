@@ -46,7 +46,7 @@ impl Space {
     pub(super) fn identity(&self, params: &SynthParams, index: usize) -> Identity {
         let stream = &mut Stream::new(params.seed, Purpose::Identity, index as u64, 0);
         let mut centre = direction(stream, &self.deviations);
-        // One identity per group has nobody to look like.
+        // Groups of one identity have no look-alikes.
         if params.group_size > 1.0 {
             let group = stream.below(self.groups) as u64;
             let shared = direction(&mut Stream::new(params.seed, Purpose::Group, group, 0), &self.deviations);
@@ -59,7 +59,7 @@ impl Space {
             blend(&mut mode, &centre, 1.0 - params.mode_spread);
             modes.extend(mode);
         }
-        // Uneven shares: most pictures show the usual face.
+        // Uneven shares: most images are of one mode.
         let mut sum = 0.0;
         let mut shares: Vec<f64> = (0..count)
             .map(|_| {
@@ -119,7 +119,7 @@ pub(super) fn quality(params: &SynthParams, index: usize, image: usize) -> f32 {
     (1.0 / (1.0 + length * length).sqrt()) as f32
 }
 
-/// The number of images of each identity: log-normal, rounded and clipped, with the mean asked for.
+/// The number of images of each identity: log-normal, rounded and clipped, with the given mean.
 pub(super) fn sizes(params: &SynthParams) -> Vec<u32> {
     let draws: Vec<(bool, f64)> = (0..params.identities)
         .map(|i| {
@@ -131,7 +131,7 @@ pub(super) fn sizes(params: &SynthParams) -> Vec<u32> {
         let size = exp(mu + params.size_spread * z).round();
         size.clamp(params.min_size as f64, params.max_size as f64)
     };
-    // Clipping moves the mean and so does chance; the median that gives the mean asked for is found by
+    // Clipping and chance change the mean; the median that gives the requested mean is found by
     // halving, which a few hundred sizes already make nearly continuous.
     let others = draws.iter().filter(|d| !d.0).count() as f64;
     let target = params.mean_of_others() * others;

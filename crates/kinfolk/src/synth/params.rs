@@ -1,4 +1,4 @@
-//! What a synthetic set is made of.
+//! Parameters of a synthetic set.
 
 use crate::{Error, Result};
 
@@ -28,7 +28,7 @@ pub struct SynthParams {
     /// The same seed gives the same bytes (0).
     pub seed: u64,
     /// Number of directions in which embeddings really vary: the participation ratio of the spectrum (48)
-    /// \[d₀\]. Fewer directions, closer strangers.
+    /// \[d₀\]. With fewer directions, different identities are more similar.
     pub intrinsic_dim: f64,
     /// Mean number of images of an identity (68). Met to within rounding by every set, not only on average.
     pub mean_size: f64,
@@ -40,7 +40,7 @@ pub struct SynthParams {
     pub max_size: usize,
     /// Share of the identities that have one image only (0). They count in `mean_size`.
     pub singletons: f64,
-    /// Mean number of identities in a group of look-alikes (10); 1 for strangers only.
+    /// Mean number of identities in a group of look-alikes (10); 1 for no look-alikes.
     pub group_size: f64,
     /// Squared share of an identity's centre that its group has in common, 0 to 1 (0.3) \[g\].
     pub likeness: f64,

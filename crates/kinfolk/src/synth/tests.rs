@@ -144,7 +144,7 @@ fn quality_has_a_heavy_tail() {
 
 #[test]
 fn low_quality_drifts_to_the_same_places() {
-    // The same images with and without drift: how near the nearest stranger of the worst hundred is.
+    // The same images with and without drift: the similarity of the nearest row of another identity, for the worst hundred.
     let nearest_stranger = |drift: f64| {
         let params = SynthParams { identities: 200, drift, ..SynthParams::default() };
         let synth = Synth::new(params).unwrap();

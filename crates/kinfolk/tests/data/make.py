@@ -1,4 +1,4 @@
-"""Makes the files beside it with numpy and pyarrow, so that the readers are tested on what others write.
+"""Writes the files in this directory with NumPy and pyarrow, so that the readers are tested on files of other programs.
 
     python make.py      (numpy, pyarrow)
 

@@ -1,4 +1,4 @@
-//! Any matrix, in every way it can be written.
+//! Random matrices, in every format and layout.
 
 use super::*;
 
@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_encoding_gives_the_rows_of_the_obvious_twin((rows, dim, values) in matrices()) {
+    fn every_encoding_gives_the_rows_of_the_reference((rows, dim, values) in matrices()) {
         let expected = normalised(&values, dim);
         let transposed = (0..dim).flat_map(|j| (0..rows).map(move |i| i * dim + j));
         let columns: Vec<f64> = transposed.map(|at| values[at]).collect();

@@ -24,7 +24,7 @@ fn published_graph_reads_without_the_vertices_themselves() {
         assert_eq!(graph.neighbours(0), (&[1, 2][..], &[1.0, 0.75][..]), "{name}");
         assert_eq!(graph.neighbours(1), (&[0, 2][..], &[1.0, 0.75][..]), "{name}");
         assert_eq!(graph.neighbours(2), (&[0, 1][..], &[0.75, 0.75][..]), "{name}");
-        // It is not among its own: the farthest, and of the two the last, gave way.
+        // The vertex itself is not listed, so the farthest entry is dropped; of two equal ones, the last.
         assert_eq!(graph.neighbours(3), (&[2, 1][..], &[0.5, 0.25][..]), "{name}");
     }
 }

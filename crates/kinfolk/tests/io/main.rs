@@ -46,7 +46,7 @@ fn message<T: std::fmt::Debug>(result: Result<T>, path: &Path) -> String {
     result.unwrap_err().to_string().replace(&directory, "")
 }
 
-/// What reading embeddings from such a file says.
+/// The error of reading embeddings from such a file.
 fn complaint(name: &str, bytes: &[u8]) -> String {
     let (_directory, path) = file(name, bytes);
     message(read(&path), &path)
@@ -80,7 +80,7 @@ fn npz(method: CompressionMethod, arrays: &[(&str, &[u8])]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// The slow obvious twin of every reader: rows divided by their length.
+/// The slow reference of every reader: rows divided by their length.
 fn normalised(values: &[f64], dim: usize) -> Vec<f32> {
     let mut out = Vec::new();
     for row in values.chunks(dim) {

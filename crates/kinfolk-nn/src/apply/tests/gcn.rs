@@ -111,7 +111,7 @@ fn model(seed: u64, dim: usize, gcn_e: bool) -> GcnModel {
     GcnModel { gcn_v: network(seed, dim, &[9], 1), gcn_e, config }
 }
 
-/// Made-up weights can leave a row of F_L without a positive value; these do not.
+/// Random weights can leave a row of F_L without a positive value; these do not.
 fn biased(mut model: GcnModel) -> GcnModel {
     model.gcn_v.convolutions[0].bias.fill(2.0);
     model

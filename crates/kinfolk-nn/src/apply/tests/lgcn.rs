@@ -176,18 +176,21 @@ fn what_lgcn_cannot_do_is_refused() {
     let network = network(2, 6, &[8, 4], 2);
     let message =
         |params: LgcnParams| lgcn(&features, &graph, &network, &params, &()).unwrap_err().to_string();
-    let usual = LgcnParams::default();
-    assert_eq!(message(usual.clone()), "L-GCN: expected 6 columns of features, found 5");
-    let shape = PivotShape { k1: 0, ..usual.shape };
-    assert_eq!(message(LgcnParams { shape, ..usual.clone() }), "k1: expected at least 1, found 0");
-    let shape = PivotShape { active: 0, ..usual.shape };
-    assert_eq!(message(LgcnParams { shape, ..usual.clone() }), "active: expected at least 1, found 0");
+    let default = LgcnParams::default();
+    assert_eq!(message(default.clone()), "L-GCN: expected 6 columns of features, found 5");
+    let shape = PivotShape { k1: 0, ..default.shape };
+    assert_eq!(message(LgcnParams { shape, ..default.clone() }), "k1: expected at least 1, found 0");
+    let shape = PivotShape { active: 0, ..default.shape };
+    assert_eq!(message(LgcnParams { shape, ..default.clone() }), "active: expected at least 1, found 0");
     assert_eq!(
-        message(LgcnParams { th: 2.0, ..usual.clone() }),
+        message(LgcnParams { th: 2.0, ..default.clone() }),
         "th: expected a probability from 0 to 1, found 2"
     );
-    let limit = SizeLimit { max_size: 0, ..usual.limit.clone() };
-    assert_eq!(message(LgcnParams { limit, ..usual.clone() }), "max_size: expected at least 1, found 0");
-    let limit = SizeLimit { step: 0.0, ..usual.limit.clone() };
-    assert_eq!(message(LgcnParams { limit, ..usual }), "step: expected a share above 0, at most 1, found 0");
+    let limit = SizeLimit { max_size: 0, ..default.limit.clone() };
+    assert_eq!(message(LgcnParams { limit, ..default.clone() }), "max_size: expected at least 1, found 0");
+    let limit = SizeLimit { step: 0.0, ..default.limit.clone() };
+    assert_eq!(
+        message(LgcnParams { limit, ..default }),
+        "step: expected a share above 0, at most 1, found 0"
+    );
 }

@@ -237,22 +237,22 @@ fn what_ltc_cannot_do_is_refused() {
     let message = |params: LtcParams| {
         ltc(&features, &graph, [&networks[0], &networks[1]], &params, &()).unwrap_err().to_string()
     };
-    let usual = LtcParams::default();
-    assert_eq!(message(usual.clone()), "GCN-D: expected 7 columns of features, and one more, found 6");
+    let default = LtcParams::default();
+    assert_eq!(message(default.clone()), "GCN-D: expected 7 columns of features, and one more, found 6");
     assert_eq!(
-        message(LtcParams { least: 1.5, ..usual.clone() }),
+        message(LtcParams { least: 1.5, ..default.clone() }),
         "least: expected an IoU from 0 to 1, found 1.5"
     );
     assert_eq!(
-        message(LtcParams { segment: Some([0.7, 0.3]), ..usual.clone() }),
+        message(LtcParams { segment: Some([0.7, 0.3]), ..default.clone() }),
         "segment: expected IoUs from 0 to 1, the smaller first, found 0.7 to 0.3"
     );
-    let with = |proposals| LtcParams { proposals, ..usual.clone() };
-    let none = ProposalParams { settings: vec![], ..usual.proposals.clone() };
+    let with = |proposals| LtcParams { proposals, ..default.clone() };
+    let none = ProposalParams { settings: vec![], ..default.proposals.clone() };
     assert_eq!(message(with(none)), "settings: expected at least 1, found 0");
-    let small = ProposalParams { min_size: 1, ..usual.proposals.clone() };
+    let small = ProposalParams { min_size: 1, ..default.proposals.clone() };
     assert_eq!(message(with(small)), "min_size: expected at least 2, found 1");
     let settings = vec![ProposalSetting { k: 3, th: 7.0 }];
-    let far = ProposalParams { settings, ..usual.proposals.clone() };
+    let far = ProposalParams { settings, ..default.proposals.clone() };
     assert_eq!(message(with(far)), "th: expected a similarity from -1 to 1, found 7");
 }

@@ -1,9 +1,9 @@
-//! Goes on with the training of the edge model, on the edges of labelled rows.
+//! Fine-tunes the edge model on the edges of labelled rows.
 //!
-//! The weights are held near those that are built in, by the square of the distance: free, they learn how large the identities
-//! of this set are, and an identity five times as large as any they have seen falls apart.
+//! A penalty on the squared distance keeps the weights near the built-in ones. Without it, the model learns the sizes of the
+//! identities of this set, and splits identities that are much larger than those it has seen.
 //!
-//! Cost: O(N K^2) for the features of the rows that are looked at, and that of `fit`.
+//! Cost: O(N K^2) for the features of the sampled rows, and the cost of `fit`.
 
 use super::features::Structure;
 use super::fit::{Examples, FitParams};
@@ -13,16 +13,16 @@ use crate::random::{Purpose, Stream};
 use crate::{KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
-/// Edges to learn from at most: more take time and memory and teach nothing new.
+/// The maximum number of training edges. More need time and memory and do not improve the model.
 const EDGES: usize = 1_500_000;
-/// How strongly weights are held.
+/// The weight of the penalty.
 const HOLD: f32 = 0.06;
 
 /// Edges whose ends have labels.
 pub(crate) struct LabelledEdges(Examples);
 
 impl LabelledEdges {
-    /// The edges that the rows which are `taken` list, or those of a sample of them.
+    /// The edges from the rows that are `taken`, or from a sample of them.
     pub(crate) fn of(
         graph: &KnnGraph,
         background: &Background,
@@ -63,7 +63,7 @@ impl LabelledEdges {
         self.0.loss(&model.network)
     }
 
-    /// The built-in model after it has learned these edges.
+    /// The built-in model, fine-tuned on these edges.
     pub(crate) fn adapt(&self, epochs: usize, seed: u64, progress: &dyn Progress) -> Result<EdgeModel> {
         let mut model = EdgeModel::default();
         progress.begin("training", epochs as u64);

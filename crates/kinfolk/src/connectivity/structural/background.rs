@@ -1,9 +1,9 @@
-//! What random pairs look like: the unit in which similarities are told.
+//! The background: the distribution of the similarities of random pairs, which is the unit of similarities.
 //!
 //! z(i, j) = ((s - m_i) / d_i + (s - m_j) / d_j) / 2, with m_i the median of vertex i's cosines to a random cohort and d_i
-//! the root mean square of how far those below it are below it. Only the lower side, because some of the upper side are
-//! relatives. d_i is drawn half way (in squares) to that of the whole set, since a few hundred cosines tell it only
-//! to some percent. This is score normalisation as in speaker recognition (S-norm; Kenny, 2010), robust.
+//! the root mean square deviation of the cosines below the median. The upper side is not used, because it contains rows of the
+//! same identity. d_i^2 is averaged with that of the whole set, because an estimate from a few hundred cosines has an error of
+//! a few percent. This is a robust form of score normalisation in speaker recognition (S-norm; Kenny, 2010).
 //!
 //! Cost: O(N C D) with C = 256, in blocks of rows.
 
@@ -13,10 +13,10 @@ use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
 const COHORT: usize = 256;
-/// Where all rows are equal there is no spread; similarities then differ by rounding only.
+/// The minimum spread. If all rows are equal, similarities differ by rounding only.
 const LEAST_SPREAD: f32 = 1e-4;
 
-/// Medians and spreads of what each vertex, and the whole set, see at random.
+/// Medians and spreads of the similarities to random rows, for each vertex and for the whole set.
 pub(crate) struct Background {
     pub(super) medians: Vec<f32>,
     pub(super) spreads: Vec<f32>,
@@ -33,14 +33,14 @@ impl Background {
         let seen = |first: usize, count: usize, scratch: &mut Scratch| {
             cohort.cosines(embeddings, first, count, &mut scratch.cosines);
         };
-        let mut among = Vec::with_capacity(ids.len() * ids.len());
+        let mut pairs = Vec::with_capacity(ids.len() * ids.len());
         for &i in &ids {
             let mut scratch = Scratch::default();
             seen(i as usize, 1, &mut scratch);
             let others = ids.iter().zip(&scratch.cosines).filter(|(j, _)| **j != i);
-            among.extend(others.map(|(_, &cosine)| cosine));
+            pairs.extend(others.map(|(_, &cosine)| cosine));
         }
-        let (median, spread) = middle_and_spread(&among, &mut Vec::new());
+        let (median, spread) = middle_and_spread(&pairs, &mut Vec::new());
         let spread = spread.max(LEAST_SPREAD);
         let (mut medians, mut spreads) = (vec![0.0; n], vec![0.0; n]);
         let blocks = medians.par_chunks_mut(Cohort::BLOCK).zip(spreads.par_chunks_mut(Cohort::BLOCK));
@@ -69,7 +69,7 @@ impl Background {
         0.5 * (self.of_vertex(i, s) + self.of_vertex(j, s))
     }
 
-    /// What `i` adds to z, which is s (a_i + a_j) - (b_i + b_j): [a_i, b_i]. For many pairs, because it divides once for a vertex.
+    /// [a_i, b_i], the contribution of `i` to z = s (a_i + a_j) - (b_i + b_j). It saves divisions for many pairs.
     pub(super) fn line(&self, i: usize) -> [f32; 2] {
         let half = 0.5 / self.spreads[i];
         [half, half * self.medians[i]]
@@ -89,7 +89,7 @@ struct Scratch {
     sorted: Vec<f32>,
 }
 
-/// The median, and the root mean square of the distance to it of what is below; `scratch` is for a copy.
+/// The median, and the root mean square deviation of the values below it; `scratch` is a buffer for a copy.
 fn middle_and_spread(values: &[f32], scratch: &mut Vec<f32>) -> (f32, f32) {
     if values.is_empty() {
         return (0.0, 0.0);

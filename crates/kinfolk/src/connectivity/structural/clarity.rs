@@ -1,25 +1,25 @@
-//! How clear a set is: whether its rows either have a relative for sure or surely have none, and what the others have.
+//! Clarity: how certain the edge probabilities of a set are.
 //!
-//! Say of each row that the most probable of its ties is true, or do not say it. If probabilities are what they claim to be, the
-//! most that can be expected of the F of such statements is reached by saying it above one threshold, half of that
-//! F (Lipton, Elkan and Narayanaswamy, "Optimal thresholding of classifiers to maximize F1 measure", 2014). That F is near 1 where
-//! probabilities are near 0 or 1, and low where nothing is sure: the embedding tells little, or most rows are alone. What
-//! tells these apart is the company of a row without a sure tie. One that is alone has few likely ties, one whose relatives are hard
-//! to tell has many that are about as likely as the best.
+//! Consider a classifier that decides for the most probable edge of each row whether it joins one identity. If the
+//! probabilities are calibrated, its expected F is maximal at a threshold of half that F (Lipton, Elkan and Narayanaswamy,
+//! "Optimal thresholding of classifiers to maximize F1 measure", 2014). This F is near 1 if probabilities are near 0 or 1, and
+//! low if nothing is certain: either the embedding carries little information, or most rows are singletons. The rows without a
+//! certain edge distinguish the two cases. A singleton has few probable edges; a row whose identity is hard to separate has
+//! many that are nearly as probable as the best.
 
 use rayon::prelude::*;
 
-/// What the probabilities of a set are sure of.
+/// How certain the edge probabilities of a set are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Clarity {
-    /// The best F to be expected, from 0 to 1, of statements about the most probable tie of each row.
+    /// The maximal expected F, from 0 to 1, of decisions about the most probable edge of each row.
     pub(crate) best_f: f32,
-    /// Of rows whose most probable tie is less probable than not: the probability of the eighth as a share of that of the
-    /// first. 0 if there is no such row.
+    /// For rows whose most probable edge has a probability below 0.5: the probability of the eighth edge divided by that of
+    /// the first. 0 if there is no such row.
     pub(crate) company: f32,
 }
 
-/// The tie that tells of company, from 0.
+/// The edge that is compared with the most probable one, from 0.
 const EIGHTH: usize = 7;
 
 impl Clarity {

@@ -1,21 +1,21 @@
-//! The common neighbours of the two ends of an edge, found by a table of where one of them lists whom.
+//! The common neighbours of the two ends of an edge, found by a table of the ranks of the neighbours of one end.
 //!
-//! Cost: K looks into the table for each edge, 16 at a time with AVX-512; then a dozen operations for each neighbour in common.
+//! Cost: K lookups in the table for each edge, 16 at a time with AVX-512; then a dozen operations for each common neighbour.
 
 /// In the table: the row whose table it is.
 pub(super) const ITSELF: u32 = u32::MAX;
-/// Common neighbours are counted among the first so many of both ends.
+/// Common neighbours are counted within this many nearest neighbours of both ends.
 pub(super) const DEPTHS: [u32; 4] = [5, 10, 20, 40];
 
-/// Whom both ends of an edge list.
+/// The common neighbours of an edge.
 pub(super) struct Matches {
-    /// What the table says of each, and the place at which the other end lists it; what is beyond `count` means nothing.
+    /// The table entry of each, and its rank at the other end; entries beyond `count` are undefined.
     found: Vec<u32>,
     places: Vec<u32>,
     count: usize,
 }
 
-/// Places that are looked up together.
+/// Entries that are looked up together.
 const LANES: usize = 16;
 
 impl Matches {
@@ -37,7 +37,7 @@ impl Matches {
         self.find_one_by_one(numbers, table);
     }
 
-    /// Without a branch: who is in the table is not to be foreseen.
+    /// Branch-free, because a branch would be mispredicted often.
     fn find_one_by_one(&mut self, numbers: &[u32], table: &[u32]) {
         self.count = 0;
         for (place, &number) in (0..).zip(numbers) {
@@ -67,7 +67,7 @@ impl Matches {
                 _mm512_mask_i32gather_epi32::<4>(none, known, numbers, table.as_ptr().cast())
             };
             let listed = _mm512_test_epi32_mask(found, found);
-            // SAFETY: no more are kept than there are numbers before this chunk, and there is room for 16 more than numbers.
+            // SAFETY: `count` is at most the numbers before this chunk, and there is room for 16 more than numbers.
             unsafe {
                 let (to, at) =
                     (self.found.as_mut_ptr().add(self.count), self.places.as_mut_ptr().add(self.count));
@@ -84,14 +84,14 @@ impl Matches {
     }
 }
 
-/// What a row says of its neighbours: z, and the share p of its mass.
+/// The neighbours of a row: z, and the share p of the mass of the row.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
     pub(super) standard: &'a [f32],
     pub(super) mass: &'a [f32],
 }
 
-/// What the common neighbours of two ends add up to.
+/// Statistics of the common neighbours of two ends.
 pub(super) struct Common {
     /// How many are among the first of both ends, by [`DEPTHS`].
     pub(super) shallow: [u32; DEPTHS.len()],
@@ -100,7 +100,7 @@ pub(super) struct Common {
     pub(super) least_mass: f32,
     pub(super) best: [f32; 3],
     pub(super) listed: u32,
-    /// The place at which the other end lists this one, K if it does not.
+    /// The rank of this end at the other, K if it is not a neighbour.
     pub(super) back: usize,
 }
 
@@ -124,7 +124,7 @@ impl Common {
             mass[1] += other.mass[b];
             least_mass += smaller(one.mass[a], other.mass[b]);
             listed += arrivals[numbers[b] as usize];
-            // The three largest so far, without a branch that nobody could foresee.
+            // The three largest so far, branch-free.
             let weaker = smaller(one.standard[a], other.standard[b]);
             let (weaker, _) = (smaller(first, weaker), first = larger(first, weaker));
             let (weaker, _) = (smaller(second, weaker), second = larger(second, weaker));

@@ -1,25 +1,26 @@
-//! What surrounds an edge (i, j) of the kNN graph, told without dimension or scale.
+//! Features of an edge (i, j) of the kNN graph, which do not depend on the dimension and the scale of the embedding.
 //!
-//! z is the similarity in units of the background, see `background`; Z_i(r) that of i's r-th neighbour. Where both ends have
-//! a value, the model gets the smaller and the larger: it does not matter who lists whom.
+//! z is the similarity in units of the background, see `background`; Z_i(r) that of i's r-th neighbour. If both ends have a
+//! value, the features are the smaller and the larger, so that the direction of the edge does not matter.
 //!
-//! | columns | what |
+//! | columns | contents |
 //! |---|---|
-//! | 0-3 | similarity in units of the set's background; z; z in units of what the best of N normal draws reaches; how much the two ends differ about z |
-//! | 4-6 | log2 of the ranks, K where not listed; 1 if both list each other |
-//! | 7-11 | share of common neighbours among the first 5, 10, 20, 40 and K |
+//! | 0-3 | similarity in units of the set's background; z; z in units of the expected maximum of N normal draws; the difference of z between the two ends |
+//! | 4-6 | log2 of the ranks, K if not a neighbour; 1 if both are neighbours of each other |
+//! | 7-11 | share of common neighbours within the first 5, 10, 20, 40 and K |
 //! | 12-14 | mass of the common neighbours: sum of p_i(m) and of p_j(m), p_i(m) = exp(Z_i(m)/2) over its row's sum; sum of the smaller |
-//! | 15-20 | z less that of the ends' nearest, K/4-th and last neighbours |
+//! | 15-20 | z minus that of the ends' nearest, K/4-th and last neighbours |
 //! | 21-26 | mean z of the ends' nearest 5 and 20, and their last |
-//! | 27-28 | the best and third best common neighbour m, by the smaller of z(i, m) and z(j, m), less z |
-//! | 29-30 | log2 of how many list the ends, relative to K |
-//! | 31-32 | share of the ends' neighbours beyond what the best of N normal draws reaches |
-//! | 33 | log2 of how many list the common neighbours, on average, relative to K |
+//! | 27-28 | the best and third best common neighbour m, by the smaller of z(i, m) and z(j, m), minus z |
+//! | 29-30 | log2 of the in-degrees of the ends, relative to K |
+//! | 31-32 | share of the ends' neighbours beyond the expected maximum of N normal draws |
+//! | 33 | log2 of the mean in-degree of the common neighbours, relative to K |
 //! | 34-35 | medians of the ends in units of the set's background |
 //!
-//! Shared-neighbour mass is Ada-NETS' and Pair-Cls' idea; ranks both ways are Zhu et al.'s rank-order distance (2011).
+//! Shared-neighbour mass is from Ada-NETS and Pair-Cls; ranks in both directions are from the rank-order distance of Zhu et al.
+//! (2011).
 //!
-//! Cost: O(K^2) for each row, by a table of where row i lists whom.
+//! Cost: O(K^2) for each row, by a table of the ranks of the neighbours of row i.
 
 use super::Background;
 use super::common::{Common, DEPTHS, ITSELF, Matches, Side, larger, smaller};
@@ -29,10 +30,10 @@ use rayon::prelude::*;
 
 /// Columns.
 pub(super) const FEATURES: usize = 36;
-/// How many edges ahead memory is asked for.
+/// The prefetch distance, in edges.
 const AHEAD: usize = 3;
 
-/// What all edges need to know of the vertices.
+/// Data of the vertices for the features of all edges.
 pub(super) struct Structure<'a> {
     graph: &'a KnnGraph,
     background: &'a Background,
@@ -41,21 +42,21 @@ pub(super) struct Structure<'a> {
     /// p_i(m) of each edge, N x K.
     mass: Vec<f32>,
     ends: Vec<End>,
-    /// Vertices, those that share neighbours near each other: what one looks at, the next finds in cache.
+    /// Vertices in an order in which those that share neighbours follow each other, for the cache.
     order: Vec<u32>,
-    /// The place of each vertex in that order, its number here: tables by number are read line by line, not all over.
+    /// The number of each vertex, its position in that order: tables by number are accessed locally.
     numbers: Vec<u32>,
     /// Numbers of the neighbours, N x K, rows as in the graph.
     neighbours: Vec<u32>,
-    /// How many list each vertex, by number.
+    /// The in-degree of each vertex, by number.
     arrivals: Vec<u32>,
-    /// What the best of N normal draws reaches.
+    /// The expected maximum of N normal draws.
     reach: f32,
     /// log2(1 + r) of ranks r from 0 to K.
     logarithms: Vec<f32>,
 }
 
-/// What one end of an edge says, whatever the edge.
+/// Features of a vertex that are the same for all its edges.
 #[derive(Clone, Copy)]
 struct End {
     /// z of the nearest, K/4-th and last neighbours.
@@ -67,16 +68,16 @@ struct End {
     median: f32,
 }
 
-/// Where a row lists whom, and the features of its edges.
+/// The ranks of the neighbours of a row, and the features of its edges.
 pub(super) struct Scratch {
-    /// By number: 0 for "not listed", else one more than the place; [`ITSELF`] for the row.
+    /// By number: 0 for "not a neighbour", else the rank from 1; [`ITSELF`] for the row.
     places: Vec<u32>,
     matches: Matches,
     features: Vec<f32>,
     listings: Vec<Listing>,
 }
 
-/// Where a row lists another, and the other the row, if it does.
+/// The rank of another row at a row, and the other way round, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Listing {
     pub(super) place: usize,
@@ -160,13 +161,13 @@ impl<'a> Structure<'a> {
         self.standard
     }
 
-    /// The features of all edges that row `i` lists, one after the other.
+    /// The features of all edges from row `i`, one after the other.
     pub(super) fn of_row<'s>(&self, i: usize, scratch: &'s mut Scratch) -> &'s [f32] {
         self.of_edges(i, scratch, |_, _| true).0
     }
 
-    /// The features of the edges of row `i` that are `wanted`, by their place and their other end, one after the other, and
-    /// where both ends list each.
+    /// The features of the edges of row `i` that are `wanted`, by their position and their other end, one after the other, and
+    /// the ranks of each.
     pub(super) fn of_edges<'s>(
         &self,
         i: usize,
@@ -198,7 +199,7 @@ impl<'a> Structure<'a> {
         (features, listings)
     }
 
-    /// Asks for what [`Matches`] and [`Common`] will read of a row: with 100,000 rows it is not in any near cache.
+    /// Prefetches the data of a row for [`Matches`] and [`Common`]: with 100,000 rows it is not in a near cache.
     fn fetch(&self, j: usize) {
         let k = self.graph.k();
         fetch(self.neighbours(j));
@@ -206,7 +207,7 @@ impl<'a> Structure<'a> {
         fetch(&self.mass[j * k..][..k]);
     }
 
-    /// All vertices, in the order in which they are best looked at.
+    /// All vertices, in a cache-friendly order.
     pub(super) fn order(&self) -> &[u32] {
         &self.order
     }
@@ -262,11 +263,8 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// Asks the processor for some memory.
-#[cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(unused_variables, reason = "a hint that others are not given")
-)]
+/// Prefetches memory.
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "only x86-64 has a prefetch here"))]
 fn fetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     for line in values.chunks(64 / size_of::<T>()) {

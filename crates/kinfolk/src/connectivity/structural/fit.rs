@@ -10,21 +10,21 @@ use crate::random::{Purpose, Stream};
 use crate::{Progress, Result};
 use rayon::prelude::*;
 
-/// Edges with known answers: features of one after the other, and whether each joins one identity.
+/// Labelled edges: their features one after the other, and whether each joins one identity.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Examples {
     pub(crate) features: Vec<f32>,
     pub(crate) same: Vec<bool>,
 }
 
-/// How to train.
+/// Parameters of training.
 #[derive(Debug, Clone)]
 pub(crate) struct FitParams {
     pub(crate) epochs: usize,
     /// The largest rate of the cycle.
     pub(crate) rate: f32,
     pub(crate) decay: f32,
-    /// How strongly weights are held where they were: this much of half the squared distance is added to the loss.
+    /// The weight of the penalty: half the squared distance to the initial weights, times this, is added to the loss.
     pub(crate) hold: f32,
     pub(crate) seed: u64,
 }
@@ -54,7 +54,7 @@ impl Examples {
 }
 
 impl Network {
-    /// A network that has not learned anything but the scale of its inputs.
+    /// An untrained network, with the mean and deviation of its inputs.
     pub(crate) fn fresh(examples: &Examples, seed: u64) -> Self {
         let inputs = examples.features.len() / examples.len();
         let (mut means, mut squares) = (vec![0.0f64; inputs], vec![0.0f64; inputs]);
@@ -83,7 +83,7 @@ impl Network {
         }
     }
 
-    /// Goes on learning from `examples`; `judge` sees the network after each epoch.
+    /// Continues training on `examples`; `judge` is called with the network after each epoch.
     pub(crate) fn fit(
         &mut self,
         examples: &Examples,
@@ -108,7 +108,7 @@ impl Network {
                 tasks.iter().for_each(|task| sum.add(task));
                 let at = step as f32 / steps;
                 let share = if at < RISE { at / RISE } else { (1.0 - at) / (1.0 - RISE) };
-                // Never quite nothing: a first step of rate 0 would only fill the moments.
+                // Never 0: a first step of rate 0 would only fill the moments.
                 let rate = params.rate * share.max(0.01);
                 sum.hold(self, &start, params.hold * batch.len() as f32);
                 adam.step(self, &sum, batch.len(), rate, params.decay);
@@ -121,7 +121,7 @@ impl Network {
     }
 }
 
-/// What a change of each weight and bias does to the sum of the losses of some examples.
+/// The gradient of the sum of the losses of some examples.
 struct Gradient {
     layers: [Layer; 3],
     loss: f64,
@@ -144,7 +144,7 @@ impl Gradient {
         self.loss += other.loss;
     }
 
-    /// Adds what holds weights where they were.
+    /// Adds the gradient of the penalty.
     fn hold(&mut self, network: &Network, start: &Network, by: f32) {
         for ((sum, now), then) in self.layers.iter_mut().zip(&network.layers).zip(&start.layers) {
             let add = |((sum, now), then): ((&mut f32, &f32), &f32)| *sum += by * (now - then);
@@ -175,7 +175,7 @@ impl Gradient {
         gradient
     }
 
-    /// Adds what 16 examples say, by errors of their logits.
+    /// Adds the gradient of 16 examples, from the errors of their logits.
     fn back(&mut self, network: &Network, scratch: &Scratch, errors: Lanes) {
         #[cfg(target_arch = "x86_64")]
         {

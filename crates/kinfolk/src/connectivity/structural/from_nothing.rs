@@ -1,4 +1,4 @@
-//! Trains a network like the built-in one, from random weights: for `kinfolk-lab`, which has the sets to do it on.
+//! Trains a network like the built-in one from random weights, for `kinfolk-lab`, which generates the training sets.
 
 use super::features::{FEATURES, Structure};
 use super::fit::{Examples, FitParams};
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 pub struct EdgeExamples(Examples);
 
 impl EdgeExamples {
-    /// Adds edges of a set: of each of these rows those at these places in its list of neighbours.
+    /// Adds edges of a set: for each of these rows, those at these positions in its list of neighbours.
     pub fn add<const COUNT: usize>(
         &mut self,
         embeddings: &Embeddings,
@@ -50,17 +50,17 @@ impl EdgeExamples {
 /// Parameters of [`fit_edge_model`].
 #[derive(Debug, Clone)]
 pub struct EdgeTraining {
-    /// Passes over all edges.
+    /// Epochs.
     pub epochs: usize,
     /// The largest learning rate of the cycle.
     pub rate: f32,
     /// Weight decay.
     pub decay: f32,
-    /// Seed of the first weights and of the order of the edges.
+    /// Seed of the initial weights and of the order of the edges.
     pub seed: u64,
 }
 
-/// A model that has learned these edges, and its mean cross-entropy after each epoch, of them and of held-out ones.
+/// A model trained on these edges, and its mean cross-entropy after each epoch, on them and on held-out ones.
 pub fn fit_edge_model(
     training: &EdgeExamples,
     held_out: &EdgeExamples,

@@ -1,26 +1,27 @@
-//! Structural connectivity: how probable it is that an edge of the kNN graph joins one identity, without labels.
+//! Structural connectivity: the probability that an edge of the kNN graph joins one identity, without labels.
 //!
-//! A cosine of 0.45 is a sure match in one embedding and noise in another, so nothing here looks at a bare cosine.
+//! A cosine of 0.45 is a certain match in one embedding and noise in another, so no feature is a raw cosine.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `background` | what random pairs look like, for the set and for each vertex; z, a similarity in those units |
+//! | `background` | the similarities of random pairs, for the set and for each vertex; z, a similarity in these units |
 //! | `common` | the common neighbours of the two ends of an edge |
-//! | `features` | what surrounds an edge: ranks, shared neighbours, density, all free of dimension and scale |
-//! | `summary` | what the edges of the set are like as a whole |
+//! | `features` | features of an edge: ranks, shared neighbours, density, all independent of dimension and scale |
+//! | `summary` | features of the whole set |
 //! | `network`, `fit` | a small network over the features, and its training |
-//! | `adapt` | going on with the training, on labelled rows |
+//! | `adapt` | fine-tuning on labelled rows |
 //! | `from_nothing` | training a network like the built-in one, on the synthetic sets of `kinfolk-lab` (MODEL_CARD.md) |
-//! | `null_model` | what the model cannot know: how near strangers come in this very set |
-//! | `clarity` | whether the probabilities that come of it are sure of anything |
+//! | `null_model` | the similarities of rows of different identities, measured on the set itself |
+//! | `clarity` | how certain the resulting probabilities are |
 //!
-//! The model is fitted to synthetic strangers, and real ones come nearer. So its probability p is multiplied by the fourth root
-//! of 1 - d(z), where d(z) is the share of strangers among all pairs at that z, measured on the set itself, a local false
-//! discovery rate (Efron, 2004) whose null distribution is what vertices of sure clusters see outside of them. The root,
-//! because much of that the model knows already.
+//! The model is trained on synthetic identities, and rows of different real identities can be more similar. So its probability
+//! p is multiplied by the fourth root of 1 - d(z), where d(z) is the share of pairs of different identities among all pairs at
+//! that z, measured on the set itself. d is a local false discovery rate (Efron, 2004); its null distribution consists of the
+//! pairs between vertices of certain clusters and rows outside these clusters. The root weakens the correction, because the
+//! model already accounts for much of it.
 //!
-//! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for what random and sampled
-//! rows see; memory is four numbers for each edge, and features of one row at a time.
+//! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for the background and the null
+//! model; memory is four numbers for each edge, and the features of one row at a time.
 
 mod adapt;
 mod background;
@@ -47,13 +48,13 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use summary::{INPUTS, Summary};
 
-/// f32, little-endian, in the order of [`Network::to_numbers`]; `kinfolk bench pretrain` makes them.
+/// f32, little-endian, in the order of [`Network::to_numbers`]; `kinfolk bench pretrain` produces them.
 static WEIGHTS: &[u8] = include_bytes!("weights.bin");
 const _: () =
     assert!(WEIGHTS.len() == 4 * Network::numbers(INPUTS), "weights.bin has another shape than the network");
 
-/// What estimates the probability that an edge joins one identity: the network that is built in, or one that has
-/// gone on learning from labels ([`train_kin`](crate::train_kin)).
+/// Estimates the probability that an edge joins one identity: the built-in network, or one that was fine-tuned on labels
+/// ([`train_kin`](crate::train_kin)).
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeModel {
     network: Network,
@@ -66,12 +67,12 @@ impl Default for EdgeModel {
 }
 
 impl EdgeModel {
-    /// All there is to know of the model, for a file.
+    /// The model as numbers, for a file.
     pub fn to_numbers(&self) -> Vec<f32> {
         self.network.to_numbers()
     }
 
-    /// The model of [`EdgeModel::to_numbers`], if these are as many and all finite.
+    /// The model of [`EdgeModel::to_numbers`], if the count is right and all are finite.
     pub fn from_numbers(numbers: &[f32]) -> Option<Self> {
         let fits =
             numbers.len() == Network::numbers(INPUTS) && numbers.iter().all(|number| number.is_finite());
@@ -86,7 +87,7 @@ fn built_in() -> Network {
     Network::from_numbers(INPUTS, &numbers)
 }
 
-/// Rows of at least this cosine are copies of each other, whatever their surroundings.
+/// Rows of at least this cosine are copies of each other, whatever the features of the edge.
 const COPY: f32 = 1.0 - 1e-6;
 
 /// Edges of the graph in units of the background, and the probability of each that it joins one identity.
@@ -109,7 +110,7 @@ pub(crate) fn edge_probabilities(
     let (n, k) = (graph.len(), graph.k());
     let structure = Structure::of(graph, background);
     let model = model.network.given(&Summary::of(&structure).0);
-    // Bits of probabilities. Each is written once, by whoever looks at the edge.
+    // Bits of probabilities. Each is written once, by the task that evaluates the edge.
     let mut bits = Vec::new();
     bits.resize_with(n * k, AtomicU32::default);
     progress.check()?;
@@ -145,13 +146,13 @@ pub(crate) fn edge_probabilities(
 }
 
 impl EdgeProbabilities {
-    /// What the probabilities are sure of.
+    /// How certain the probabilities are.
     pub(crate) fn clarity(&self, k: usize) -> Clarity {
         Clarity::of(&self.probabilities, k)
     }
 
-    /// Lowers probabilities by what is known of the strangers of this set.
-    pub(crate) fn correct(&mut self, graph: &KnnGraph, strangers: &NullModel) {
+    /// Lowers probabilities by the null model of this set.
+    pub(crate) fn correct(&mut self, graph: &KnnGraph, null: &NullModel) {
         let k = graph.k().max(1);
         self.probabilities.par_chunks_mut(k).zip(self.standard.par_chunks(k)).enumerate().for_each(
             |(i, (probabilities, standard))| {
@@ -160,7 +161,7 @@ impl EdgeProbabilities {
                     probabilities.iter_mut().zip(standard).zip(ids).zip(similarities)
                 {
                     if similarity < COPY {
-                        *p *= (1.0 - strangers.share(i, j as usize, z)).sqrt().sqrt();
+                        *p *= (1.0 - null.share(i, j as usize, z)).sqrt().sqrt();
                     }
                 }
             },

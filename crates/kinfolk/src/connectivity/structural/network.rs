@@ -1,7 +1,7 @@
-//! A small network over the features of an edge: two hidden layers with ReLU, and a sigmoid at the end.
+//! A small network over the features of an edge: two hidden layers with ReLU, and a sigmoid output.
 //!
-//! Features are standardised by the mean and deviation they had in training and cut at 6 deviations, so that an odd set cannot
-//! push the network where it has never been.
+//! Features are standardised by the mean and deviation of the training data and clipped at 6 deviations, so that an unusual set
+//! does not lead to extrapolation.
 //!
 //! Cost: inputs x 32 + 32 x 32 multiplications for each edge, 16 edges at a time.
 
@@ -9,7 +9,7 @@ use std::f32::consts::E;
 
 pub(super) const HIDDEN: usize = 32;
 pub(super) const LANES: usize = 16;
-/// Standardised features beyond this are cut.
+/// Standardised features are clipped at this.
 const FAR: f32 = 6.0;
 
 /// One number of each of 16 edges.
@@ -41,7 +41,7 @@ impl Network {
         self.means.len()
     }
 
-    /// Numbers in a network of so many inputs.
+    /// The number of parameters of a network with this many inputs.
     pub(crate) const fn numbers(inputs: usize) -> usize {
         2 * inputs + HIDDEN * (inputs + 1) + HIDDEN * (HIDDEN + 1) + HIDDEN + 1
     }
@@ -63,7 +63,7 @@ impl Network {
         self.means.iter().chain(&self.deviations).chain(layers).copied().collect()
     }
 
-    /// The network of the other inputs where the last ones are known.
+    /// The network of the other inputs if the last ones are constant.
     pub(super) fn given(&self, known: &[f32]) -> Self {
         let (inputs, others) = (self.inputs(), self.inputs() - known.len());
         let [first, second, last] = &self.layers;

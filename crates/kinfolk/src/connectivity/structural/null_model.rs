@@ -1,15 +1,15 @@
-//! How near strangers come in this very set: the share d(z) of strangers among all pairs at z.
+//! The null model: the share d(z) of pairs of different identities among all pairs at z, in this set.
 //!
-//! d(z) = h0(z) / h(z), a local false discovery rate (Efron, 2004). h counts pairs by z as vertices taken at random see all N
-//! rows; h0 as vertices of sure clusters see all rows outside their cluster to which they are not tied. Clusters are those of a
-//! first partition. Both per vertex, in bins, smoothed; d falls with z.
+//! d(z) = h0(z) / h(z), a local false discovery rate (Efron, 2004). h is the histogram of z over pairs of a random vertex and
+//! any of the N rows; h0 over pairs of a vertex of a certain cluster and a row outside that cluster, except probable edges.
+//! Clusters are those of a first partition. Both are per vertex and smoothed; d decreases with z.
 //!
-//! In a set of singletons h and h0 are the same until z is far above what strangers reach; in a set of large identities
-//! relatives outnumber strangers early, and d leaves weaker ties alone. No threshold would do for both. Sets have both in
-//! them, so h is counted for five kinds of vertices apart, by how many neighbours are nearer than all but 0.05 strangers
-//! a vertex; an edge is doubted by the mean of its ends. The larger of the two is better where many are singletons (faces: BCubed
-//! F 93.9 instead of 93.2) and isolates poor images elsewhere (synthetic, 102,000 rows: pairwise F 93.0 instead of 94.4; both with
-//! an earlier network).
+//! In a set of singletons, h and h0 are equal up to z far above those of different identities. In a set of large identities,
+//! pairs of one identity outnumber the others already at low z, and d affects weak edges only. No fixed threshold suits both.
+//! One set can contain both cases, so h is counted for five kinds of vertices, by the number of neighbours beyond the z that
+//! only 0.05 rows of other identities per vertex exceed. The correction of an edge is the mean over its ends. The maximum
+//! instead of the mean is better if many rows are singletons (faces: BCubed F 93.9 instead of 93.2) and isolates poor images
+//! elsewhere (synthetic, 102,000 rows: pairwise F 93.0 instead of 94.4; both with an earlier network).
 //!
 //! Cost: O(N M D) integer products with M = 256 + 5 x 128, in blocks of rows.
 
@@ -20,18 +20,18 @@ use crate::{Embeddings, KnnGraph};
 use rayon::prelude::*;
 
 const SAMPLE: usize = 256;
-/// A vertex is told by how many neighbours it has that are hardly strangers: at least so many.
+/// Kinds of vertices, by their minimum number of neighbours that are unlikely under the null model.
 const KINDS: [usize; 5] = [0, 1, 3, 8, 25];
-/// NullModel a vertex sees beyond the z at which neighbours are hardly strangers.
+/// Rows of other identities per vertex beyond the z from which neighbours are unlikely under the null model.
 const FEW: f64 = 0.05;
 const BINS: usize = 120;
 const WIDTH: f32 = 0.25;
-/// Pairs per vertex that count as none: far out, where there is neither, the share is decided by what is nearer.
+/// Pairs per vertex that count as none: at high z, where both histograms are empty, the share is that of lower z.
 const NOTHING: f64 = 1e-3;
 
-/// Shares of strangers, by z.
+/// Shares of pairs of different identities, by z.
 pub(crate) struct NullModel {
-    /// The kind of each vertex, a place in [`KINDS`].
+    /// The kind of each vertex, an index into [`KINDS`].
     kinds: Vec<u8>,
     /// By kind.
     shares: Vec<Vec<f32>>,
@@ -42,33 +42,33 @@ impl NullModel {
         embeddings: &Embeddings,
         graph: &KnnGraph,
         background: &Background,
-        ties: &EdgeProbabilities,
+        edges: &EdgeProbabilities,
         clusters: &[i64],
         seed: u64,
     ) -> Self {
         let n = embeddings.len();
         let mut stream = Stream::new(seed, Purpose::NullModel, 2, 0);
-        let sure = sure_vertices(graph, ties, clusters);
+        let sure = sure_vertices(graph, edges, clusters);
         if sure.is_empty() {
-            // Nobody is known to have relatives: all are strangers, and only copies are of one identity.
+            // No vertex has a certain edge: all pairs count as different identities, except copies.
             return Self { kinds: vec![0; n], shares: vec![vec![1.0; BINS]] };
         }
         let sure: Vec<u32> = stream.sample(sure.len(), SAMPLE).iter().map(|&at| sure[at as usize]).collect();
         let order = stream.sample(n, n);
-        let strange = |i: usize, j: usize| clusters[i] != clusters[j];
-        // Nobody will ask below the bins that smooth that of the least alike edge.
-        let least = ties.standard.par_iter().copied().reduce(|| f32::MAX, f32::min) - 4.0 * WIDTH;
+        let apart = |i: usize, j: usize| clusters[i] != clusters[j];
+        // Bins below those that smooth the bin of the least similar edge are never read.
+        let least = edges.standard.par_iter().copied().reduce(|| f32::MAX, f32::min) - 4.0 * WIDTH;
         let pairs = Pairs { embeddings, background, least };
         let from: Vec<(u32, usize)> = sure.iter().map(|&i| (i, 0)).collect();
-        let mut null = pairs.histograms(&from, 1, strange).remove(0);
-        // Those tied to a vertex are few: taken back here rather than looked for among all N.
+        let mut null = pairs.histograms(&from, 1, apart).remove(0);
+        // Probable edges to other clusters are few: they are subtracted here instead of being tested for all N rows.
         let k = graph.k();
         for &i in &sure {
             let i = i as usize;
-            let edges = i * k..(i + 1) * k;
-            let row = graph.neighbours(i).0.iter().zip(&ties.standard[edges.clone()]);
-            for ((&j, &z), &p) in row.zip(&ties.probabilities[edges]) {
-                if p > 0.5 && strange(i, j as usize) {
+            let list = i * k..(i + 1) * k;
+            let row = graph.neighbours(i).0.iter().zip(&edges.standard[list.clone()]);
+            for ((&j, &z), &p) in row.zip(&edges.probabilities[list]) {
+                if p > 0.5 && apart(i, j as usize) {
                     null[bin(z)] = null[bin(z)].saturating_sub(1);
                 }
             }
@@ -77,9 +77,9 @@ impl NullModel {
             bins[1..].iter().map(|&count| count as f64 / vertices.max(1) as f64).collect()
         };
         let null = per_vertex(null, sure.len());
-        let level = beyond_strangers(&null);
+        let level = null_level(&null);
         let kind = |i: usize| {
-            let near = ties.standard[i * k..][..k].iter().filter(|&&z| z > level).count();
+            let near = edges.standard[i * k..][..k].iter().filter(|&&z| z > level).count();
             KINDS.iter().take_while(|&&least| near >= least).count() as u8 - 1
         };
         let kinds: Vec<u8> = (0..n).into_par_iter().map(kind).collect();
@@ -98,14 +98,14 @@ impl NullModel {
         Self { kinds, shares }
     }
 
-    /// The share of strangers among pairs at `z` as `i` and `j` see it.
+    /// The share of pairs of different identities at `z`, the mean of those for `i` and `j`.
     pub(super) fn share(&self, i: usize, j: usize, z: f32) -> f32 {
         let seen = |v: usize| along(&self.shares[self.kinds[v] as usize], z);
         (seen(i) + seen(j)) / 2.0
     }
 }
 
-/// The value at `z` of what is known for bins, between their middles on a line.
+/// The value at `z`, interpolated linearly between the centres of bins.
 fn along(bins: &[f32], z: f32) -> f32 {
     let at = (z / WIDTH - 0.5).clamp(0.0, (BINS - 1) as f32);
     let (below, part) = (at as usize, at.fract());
@@ -113,8 +113,8 @@ fn along(bins: &[f32], z: f32) -> f32 {
     bins[below] * (1.0 - part) + bins[above] * part
 }
 
-/// The z beyond which a vertex sees [`FEW`] strangers, by a line within the bin.
-fn beyond_strangers(null: &[f64]) -> f32 {
+/// The z beyond which a vertex has [`FEW`] rows of other identities, interpolated linearly within the bin.
+fn null_level(null: &[f64]) -> f32 {
     let mut beyond = 0.0;
     for (at, &count) in null.iter().enumerate().rev() {
         if beyond + count >= FEW {
@@ -125,14 +125,14 @@ fn beyond_strangers(null: &[f64]) -> f32 {
     0.0
 }
 
-/// Vertices with a sure tie in a cluster of four or more; where there are hardly any, of two; else none.
-fn sure_vertices(graph: &KnnGraph, ties: &EdgeProbabilities, clusters: &[i64]) -> Vec<u32> {
+/// Vertices with a certain edge in a cluster of four or more rows; if there are too few, of two; else none.
+fn sure_vertices(graph: &KnnGraph, edges: &EdgeProbabilities, clusters: &[i64]) -> Vec<u32> {
     let mut sizes = vec![0u32; clusters.iter().max().map_or(0, |&last| last as usize + 1)];
     clusters.iter().for_each(|&label| sizes[label as usize] += 1);
     let k = graph.k();
     let with = |size: u32| -> Vec<u32> {
         let sure = |i: &usize| {
-            sizes[clusters[*i] as usize] >= size && ties.probabilities[i * k..][..k].iter().any(|&p| p > 0.9)
+            sizes[clusters[*i] as usize] >= size && edges.probabilities[i * k..][..k].iter().any(|&p| p > 0.9)
         };
         (0..clusters.len()).filter(sure).map(|i| i as u32).collect()
     };
@@ -140,23 +140,23 @@ fn sure_vertices(graph: &KnnGraph, ties: &EdgeProbabilities, clusters: &[i64]) -
     [4, 2].into_iter().map(with).find(enough).unwrap_or_default()
 }
 
-/// The bin of z, one more than its place in a distribution: bin 0 is for what is below 0 and of no interest.
+/// The bin of z, one more than its index in a distribution: bin 0 is for z below 0, which is not used.
 fn bin(z: f32) -> usize {
     ((z / WIDTH + 1.0) as usize).min(BINS)
 }
 
-/// Pairs of rows whose z is at least something; what is less alike, almost all of them, is not looked at.
+/// Pairs of rows whose z is at least `least`; the others, almost all, are skipped.
 struct Pairs<'a> {
     embeddings: &'a Embeddings,
     background: &'a Background,
     least: f32,
 }
 
-/// Pairs that are looked at together.
+/// Pairs that are tested together.
 const LANES: usize = 16;
 
 impl Pairs<'_> {
-    /// How many pairs of a vertex of `from` and any other row fall into each bin of z, by the group of that vertex.
+    /// The histogram of z over pairs of a vertex of `from` and any other row, by the group of that vertex.
     fn histograms(
         &self,
         from: &[(u32, usize)],
@@ -184,8 +184,8 @@ impl Pairs<'_> {
                     }
                     if z.iter().fold(false, |any, &z| any | (z >= self.least)) {
                         for (&z, &(i, group)) in z.iter().zip(from) {
-                            // Without a branch, which half of the pairs would take: what does not count goes to the bin of
-                            // those below 0.
+                            // Branch-free, because half of the pairs would take the branch: pairs that do not count go to
+                            // bin 0.
                             let i = i as usize;
                             let counted = usize::from((i != j) & (z >= self.least) & counts(i, j));
                             bins[group][counted * bin(z)] += 1;
@@ -208,7 +208,7 @@ impl Pairs<'_> {
     }
 }
 
-/// h0 / h, smoothed over five bins, never rising with z.
+/// h0 / h, smoothed over five bins, non-increasing in z.
 fn shares(null: &[f64], all: &[f64]) -> Vec<f32> {
     let smooth = |bins: &[f64], at: usize| {
         let weights = [1.0, 2.0, 3.0, 2.0, 1.0];
@@ -252,18 +252,18 @@ mod tests {
         let mut null = vec![1.0; BINS];
         null[20..].fill(0.0);
         null[22] = 0.04;
-        // Of the 0.05 one hundredth of a bin is still to be found.
-        assert!((beyond_strangers(&null) - 19.99 * WIDTH).abs() < 1e-4);
-        assert_eq!(beyond_strangers(&[0.0; BINS]), 0.0);
+        // The level lies one hundredth into the bin.
+        assert!((null_level(&null) - 19.99 * WIDTH).abs() < 1e-4);
+        assert_eq!(null_level(&[0.0; BINS]), 0.0);
     }
 
     #[test]
     fn both_ends_have_a_say() {
-        let strangers = NullModel {
+        let null = NullModel {
             kinds: vec![0, 4],
             shares: (0..5).map(|s| vec![1.0 - 0.2 * s as f32; BINS]).collect(),
         };
-        assert!((strangers.share(0, 1, 4.0) - 0.6).abs() < 1e-6);
-        assert!(strangers.share(1, 1, 4.0) < 0.3);
+        assert!((null.share(0, 1, 4.0) - 0.6).abs() < 1e-6);
+        assert!(null.share(1, 1, 4.0) < 0.3);
     }
 }

@@ -1,9 +1,9 @@
-//! What the edges of a set are like as a whole: what an edge means depends on it.
+//! Features of the whole set, on which the meaning of the features of an edge depends.
 //!
-//! Two rows of one neighbourhood that share half of their neighbours are surely one identity where most pairs share none, and
-//! nothing special where all do (letters, sentences of one topic). So the model also gets the mean or the deviation of
-//! some columns of `features` over the set, found on a sample of its edges, more of them to near neighbours. Which columns: those
-//! that helped most on held-out worlds and on embeddings of Omniglot's background characters.
+//! Two rows that share half of their neighbours are almost certainly of one identity if most pairs share none, but not if all
+//! pairs share many (letters, sentences of one topic). So the model also gets the mean or the deviation of some columns of
+//! `features` over the set, estimated on a sample of its edges, more of them to near neighbours. The columns are those that
+//! helped most on held-out synthetic sets and on embeddings of Omniglot's background characters.
 //!
 //! Cost: that of the features of a thousand rows.
 
@@ -11,7 +11,7 @@ use super::features::{FEATURES, Structure};
 use crate::random::{Purpose, Stream};
 use rayon::prelude::*;
 
-/// How a column is summed up.
+/// The statistic of a column.
 #[derive(Clone, Copy)]
 enum By {
     Mean,
@@ -20,7 +20,7 @@ enum By {
 use By::{Deviation, Mean};
 
 const COLUMNS: [(By, usize); SUMMARY] = [
-    // Common neighbours among the first 10 and 20.
+    // Common neighbours within the first 10 and 20.
     (Deviation, 8),
     (Deviation, 9),
     // The worse rank.
@@ -29,7 +29,7 @@ const COLUMNS: [(By, usize); SUMMARY] = [
     (Deviation, 13),
     (Mean, 11),
     (Mean, 12),
-    // How many list the ends.
+    // The in-degrees of the ends.
     (Mean, 30),
     (Deviation, 29),
     // The best common neighbour.
@@ -38,7 +38,7 @@ const COLUMNS: [(By, usize); SUMMARY] = [
     (Mean, 1),
 ];
 pub(super) const SUMMARY: usize = 10;
-/// What the model sees of an edge: its own features, then the summary of the set.
+/// The inputs of the model for an edge: its own features, then the summary of the set.
 pub(super) const INPUTS: usize = FEATURES + SUMMARY;
 
 const ROWS: usize = 1000;
@@ -47,7 +47,7 @@ const OF_ROW: usize = 4;
 /// The summary of a set.
 pub(super) struct Summary(pub(super) [f32; SUMMARY]);
 
-/// Neighbours of a row to look at, more of them near: places below `k`.
+/// The neighbours of a row to sample, more of them near: positions below `k`.
 pub fn near_places<const COUNT: usize>(stream: &mut Stream, k: usize) -> [usize; COUNT] {
     std::array::from_fn(|_| (stream.uniform().powf(1.7) * k as f64) as usize)
 }
@@ -81,7 +81,7 @@ impl Summary {
         }))
     }
 
-    /// Inputs of the model for edges whose features stand one after the other.
+    /// Inputs of the model for edges whose features are stored one after the other.
     pub(super) fn beside(&self, features: &[f32]) -> Vec<f32> {
         features.chunks_exact(FEATURES).flat_map(|edge| edge.iter().chain(&self.0)).copied().collect()
     }

@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// Weights and features that no longer fit each other would show here first.
+/// Fails if weights and features no longer match.
 #[test]
 fn near_is_more_probable_than_far() {
     let params = crate::synth::SynthParams { identities: 50, dim: 64, ..Default::default() };

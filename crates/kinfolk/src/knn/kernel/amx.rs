@@ -1,14 +1,15 @@
 //! The tile product with AMX: eight registers of 16 x 64 bytes, and one instruction that multiplies two of them.
 //!
 //! Four registers hold the 32 x 32 sums, two the rows, two the panels; a panel's layout in memory (groups of four
-//! columns, rows within a group) is what `tdpbssd` wants of its right-hand side. The intrinsics are not stable,
+//! columns, rows within a group) is what `tdpbssd` expects of its right-hand side. The intrinsics are not stable,
 //! so this is assembly.
 
 use super::{PANEL, Tile};
 use std::arch::asm;
 
 /// # Safety
-/// Needs a live [`Configured`](crate::amx::Configured) on this thread; `rows` holds ROWS rows of `width` bytes (a multiple of 64),
+/// Needs a live [`Configured`](crate::amx::Configured) on this thread; `rows` holds ROWS rows of `width` bytes (a multiple of
+/// 64),
 /// `packed` one or two panels.
 #[inline]
 pub(super) unsafe fn tile(rows: &[i8], packed: &[i8], width: usize, tile: &mut Tile) {

@@ -1,4 +1,4 @@
-//! The tile product with AVX-512 VNNI. `vpdpbusd` wants one side unsigned, so the packed side is shifted by 128
+//! The tile product with AVX-512 VNNI. `vpdpbusd` needs one unsigned side, so the packed side is shifted by 128
 //! (its sign bit flipped): sum (b + 128) a = sum a b + 128 sum a, and 128 times the row's sum is taken away.
 
 use super::{PANEL, Tile};

@@ -4,13 +4,12 @@
 //!
 //! in bits per step of the walk, with plogp(x) = x log2 x, p_v how often vertex v is visited, q_m how often module
 //! m is entered and r_m how often it is left; without directions q = r (Rosvall, Axelsson and Bergstrom, "The map
-//! equation", 2009; with q and r apart as the Infomap program has it, where teleportation is not counted and
-//! so a module may be entered more often than left).
+//! equation", 2009; q and r differ as in the Infomap program, where teleportation is not counted, so that a
+//! module may be entered more often than left).
 //!
-//! What one module adds depends on nothing but its own three numbers, so the effect of moving a vertex costs a
-//! handful of logarithms.
+//! The term of a module depends only on its own three numbers, so the effect of moving a vertex costs a few logarithms.
 
-/// What the map equation knows of a vertex or a module: how often the walk visits, enters and leaves it.
+/// The rates of a vertex or a module: how often the walk visits, enters and leaves it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Rates {
     pub visit: f64,
@@ -19,8 +18,8 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// These rates with those of `other` added; `between` is the flow between the two, both ways together,
-    /// which neither enters nor leaves any more.
+    /// These rates with those of `other` added; `between` is the flow between the two in both directions,
+    /// which no longer enters or leaves.
     pub fn with(self, other: Rates, between: f64) -> Rates {
         Rates {
             visit: self.visit + other.visit,
@@ -38,7 +37,7 @@ impl Rates {
         }
     }
 
-    /// What a module of these rates adds to the codelength.
+    /// The contribution of a module with these rates to the codelength.
     pub fn term(self) -> f64 {
         let exit = plogp(self.exit);
         // Without directions the two are the same number: one logarithm less.

@@ -2,11 +2,11 @@
 //!
 //! An edge from u to v of weight w carries the flow c_u w, where c_u depends only on the vertex and the kind of flow.
 //!
-//! *Undirected*: w / 2W goes each way, W being the sum of all weights; an edge listed by both of its ends counts
+//! *Undirected*: w / 2W flows in each direction, W being the sum of all weights; an edge listed by both of its ends counts
 //! with the sum of both weights, as Infomap counts an undirected link that is given twice. A vertex is visited as
 //! often as flow arrives at it: in proportion to its strength.
 //!
-//! *Directed*, as `infomap --directed` has it: the stationary state x of a walker who follows edges in proportion
+//! *Directed*, as in `infomap --directed`: the stationary state x of a walker who follows edges in proportion
 //! to their weights and, with probability 0.15 or where no edge leaves, jumps to a vertex in proportion to the weight
 //! that leaves that vertex (PageRank, "teleportation to links"). Jumps are then not counted: one more step
 //! along edges only gives the flow x_u w / s_u, s_u the weight leaving u, scaled to a sum of 1; a vertex is visited as

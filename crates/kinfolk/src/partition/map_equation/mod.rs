@@ -1,11 +1,11 @@
-//! Modules by the map equation: the partition with which a random walk on the graph is told in the fewest bits.
+//! Modules by the map equation: the partition that gives a random walk on the graph the shortest description.
 //!
-//! A walker who stays long within groups of vertices is best described with names for the groups and short names within
-//! each. [`equation`] has the formula, [`flow`] the walk, [`search`] the way a good partition is found. This is what the
-//! Infomap program (Rosvall and Bergstrom, 2008; mapequation.org) does with `--two-level`; the code is our own.
+//! A walk that stays long within groups of vertices is described best by names of the groups and short names within each
+//! group. [`equation`] has the formula, [`flow`] the walk, [`search`] the optimisation. The Infomap program (Rosvall and
+//! Bergstrom, 2008; mapequation.org) does the same with `--two-level`; this is an independent implementation.
 //!
-//! The result is the same on any number of threads: all that is summed by many threads is summed in an order that does
-//! not depend on them, and moves are serial.
+//! The result is the same on any number of threads: the order of parallel sums does not depend on the threads, and moves are
+//! serial.
 //!
 //! Cost: O(E) memory and a few dozen passes over the edges.
 
@@ -29,13 +29,13 @@ use network::Network;
 use rayon::prelude::*;
 use transposed::Transposed;
 
-/// How a walker uses an edge.
+/// The directions in which a random walk follows an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flow {
-    /// Both ways, with the sum of the weights where both ends list it.
+    /// Both directions, with the sum of the weights if both ends list the edge.
     #[default]
     Undirected,
-    /// One way; where no way leads on, and with probability 0.15 anyway, the walker jumps, which is not counted.
+    /// One direction. With probability 0.15, and at vertices without outgoing edges, the walk jumps; jumps are not counted.
     Directed,
 }
 
@@ -44,23 +44,23 @@ crate::word_values!(Flow: "directed or undirected", "directed" => Flow::Directed
 /// Parameters of [`map_equation`].
 #[derive(Debug, Clone)]
 pub struct MapParams {
-    /// How the walker uses edges.
+    /// The directions in which the walk follows edges.
     pub flow: Flow,
     /// Seed of the order in which vertices move.
     pub seed: u64,
-    /// Rounds in which parts of modules and single vertices move again, at most; they end before that when they gain next to
-    /// nothing. 0 for the first that is found, which joins too much.
+    /// The maximum number of refinement rounds, in which parts of modules and single vertices move again; they end earlier if
+    /// the gain is small. 0 returns the first partition, whose modules are too large.
     pub rounds: u64,
 }
 
 impl Default for MapParams {
     fn default() -> Self {
-        // Five are many; a hundred are a promise to come to an end.
+        // More than five are rare; the limit guarantees termination.
         Self { flow: Flow::default(), seed: 0, rounds: 100 }
     }
 }
 
-/// What [`map_equation`] found.
+/// The result of [`map_equation`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modules {
     /// The module of each vertex: 0..C-1 by descending size, ties by smallest member.
@@ -108,8 +108,8 @@ pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Pr
     Ok(Modules { labels, codelength })
 }
 
-/// The codelength of a partition: bits per step of the walk. Labels are any integers, one for each vertex; only which
-/// vertices share one matters.
+/// The codelength of a partition: bits per step of the walk. Labels are arbitrary integers, one for each vertex;
+/// only their equality matters.
 ///
 /// ```
 /// use kinfolk::{Flow, WeightedGraph, codelength};
@@ -127,8 +127,8 @@ pub fn codelength(graph: &WeightedGraph, flow: Flow, labels: &[i64]) -> Result<f
     Ok(bits(graph, &walk, flow, &densify(labels)))
 }
 
-/// An order of the vertices in which those that share neighbours are near each other: each hangs under that of its
-/// neighbours visited more often to which its edge is heaviest.
+/// An order of the vertices in which those that share neighbours are near each other: the parent of a vertex is
+/// the neighbour, of those visited more often, to which its edge is heaviest.
 fn by_locality(graph: &WeightedGraph, walk: &Walk) -> Vec<u32> {
     let above = |j: usize, i: usize| {
         let (at_j, at_i) = (walk.rates[j].visit, walk.rates[i].visit);

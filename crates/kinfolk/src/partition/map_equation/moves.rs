@@ -1,15 +1,15 @@
-//! Local moves: one vertex after another goes where the codelength falls most, until no vertex wants to move.
+//! Local moves: each vertex in turn moves to the module that reduces the codelength most, until no move improves it.
 //!
-//! A vertex may join the modules of its neighbours or go off on its own. Of equally good ones it takes the module of
-//! the smallest number. After a first round only those are asked again whose neighbours have moved.
+//! A vertex can move to the modules of its neighbours or form a module of its own. Ties go to the module with the smallest
+//! number. After the first round, only vertices whose neighbours have moved are visited again.
 //!
-//! Serial: each move counts on all the moves before it, and so the result depends on nothing but the order.
+//! Moves are serial, because each depends on all moves before it; the result depends only on the order of the vertices.
 //!
-//! Most modules among the neighbours of a vertex are out of the question, and a bound without logarithms says so:
-//! plogp is convex, so plogp(x + d) - plogp(x) >= d slope(x), and for d >= 0 it is
-//! <= d slope(x + d) <= d (slope(x) + d log2(e) / x), with slope(x) = log2 x + log2 e.
+//! A bound without logarithms excludes most modules of the neighbours of a vertex: plogp is convex, so plogp(x + d) -
+//! plogp(x) >= d slope(x), and for d >= 0 it is <= d slope(x + d) <= d (slope(x) + d log2(e) / x), with slope(x) = log2 x +
+//! log2 e.
 //!
-//! Cost: for each vertex asked, its links and 3 logarithms (4 if directed) for each module that passes the bound.
+//! Cost: for each visited vertex, its links and 3 logarithms (4 if directed) for each module that passes the bound.
 //! 80 bytes per vertex.
 
 use super::equation::{Rates, modular_bits, plogp, plogp_slope};
@@ -19,13 +19,13 @@ use crate::{Progress, Result};
 use std::f64::consts::LOG2_E;
 use std::ops::Range;
 
-/// Moves that gain less are not made: rounding could take them back and forth.
+/// Moves that gain less are not made, because rounding could reverse them forever.
 const LEAST_GAIN: f64 = 1e-11;
 
-/// A pass over the vertices that are to be asked. Hardly ten are needed; this is a promise to come to an end.
+/// The maximum number of passes. More than ten are rare; the limit guarantees termination.
 const MOST_PASSES: usize = 1000;
 
-/// A partition of a network into modules 0..M, and what the map equation knows of each.
+/// A partition of a network into modules 0..M, and the rates of each.
 pub(super) struct Partition {
     pub modules: Vec<u32>,
     pub rates: Vec<Rates>,
@@ -56,8 +56,8 @@ impl Partition {
         modular_bits(&self.rates)
     }
 
-    /// Moves vertices until none wants to; true if any did. `outside` is how often modules are entered that are not
-    /// in this network.
+    /// Moves vertices until no move improves the codelength; true if any moved. `outside` is how often modules are entered
+    /// that are not in this network.
     pub fn improve(
         &mut self,
         network: &Network,
@@ -67,7 +67,7 @@ impl Partition {
     ) -> Result<bool> {
         let n = network.len();
         let mut table = Table::new(self, n, outside);
-        let mut asked = vec![true; n];
+        let mut pending = vec![true; n];
         let mut row = Row::new(n);
         let order = order(n, random);
         let mut moves = 0;
@@ -75,7 +75,7 @@ impl Partition {
             let before = moves;
             let unless_cancelled = |block: &Range<usize>| (!progress.cancelled()).then(|| block.clone());
             for v in order.iter().map_while(unless_cancelled).flatten() {
-                if !std::mem::take(&mut asked[v]) {
+                if !std::mem::take(&mut pending[v]) {
                     continue;
                 }
                 row.gather(network.links(v), &self.modules);
@@ -85,7 +85,7 @@ impl Partition {
                     self.modules[v] = to;
                     moves += 1;
                     for link in network.links(v) {
-                        asked[link.target as usize] |= self.modules[link.target as usize] != to;
+                        pending[link.target as usize] |= self.modules[link.target as usize] != to;
                     }
                 }
                 row.clear();
@@ -130,7 +130,7 @@ fn order(n: usize, random: &mut Stream) -> Vec<Range<usize>> {
 #[derive(Clone, Copy, Default)]
 struct Module {
     rates: Rates,
-    /// What it adds to the codelength.
+    /// Its contribution to the codelength.
     term: f64,
     /// The derivative of plogp at how often it is visited or left, left, and entered.
     slopes: [f64; 3],
@@ -144,8 +144,8 @@ impl Module {
         self.slopes = [rates.visit + rates.exit, rates.exit, rates.enter].map(plogp_slope);
     }
 
-    /// No more than what the term changes by if a vertex that has the flow `between` with this module joins; see the
-    /// header. Minus infinity where the bound does not hold: rounding may have left less than nothing of a rate.
+    /// A lower bound of the change of the term if a vertex with the flow `between` to this module joins; see the header. Minus
+    /// infinity if the bound does not hold, because rounding made a rate negative.
     fn least_change(&self, vertex: Rates, between: f64) -> f64 {
         let (enter, exit) = (vertex.enter - between, vertex.exit - between);
         let holds = enter >= 0.0 && exit >= 0.0 && self.rates.enter > 0.0 && self.rates.exit > 0.0;
@@ -157,7 +157,7 @@ impl Module {
     }
 }
 
-/// The modules while vertices move, with what is needed to price a move.
+/// The modules while vertices move, with the data to compute the gain of a move.
 struct Table {
     modules: Vec<Module>,
     /// Modules without vertices.
@@ -178,14 +178,14 @@ impl Table {
         Self { modules, free, entered, index_term: plogp(entered) }
     }
 
-    /// Where a vertex of module `from` should go, if anywhere; `row` has its flow to each module.
+    /// The module to which a vertex of module `from` should move, if any; `row` has its flow to each module.
     fn best(&self, from: u32, vertex: Rates, row: &Row) -> Option<u32> {
         let old = &self.modules[from as usize];
         let left = old.rates.without(vertex, row.flow(from as usize));
         let entered = self.entered + left.enter - old.rates.enter;
         let leaving = left.term() - old.term - self.index_term;
         let (index_term, index_slope) = (plogp(entered), plogp_slope(entered));
-        // A vertex that is alone need not go off on its own.
+        // A vertex that is alone already has a module of its own.
         let alone = self.free.last().filter(|_| old.members > 1);
         let (mut best, mut least) = (None, -LEAST_GAIN);
         for &to in row.touched().iter().chain(alone).filter(|&&to| to != from) {
@@ -203,7 +203,7 @@ impl Table {
         best
     }
 
-    /// Books the move of a vertex.
+    /// Applies the move of a vertex.
     fn shift(&mut self, from: u32, to: u32, vertex: Rates, row: &Row) {
         let mut left = self.modules[from as usize].rates.without(vertex, row.flow(from as usize));
         let joined = self.modules[to as usize].rates.with(vertex, row.flow(to as usize));
@@ -214,7 +214,7 @@ impl Table {
         self.modules[from as usize].members -= 1;
         if self.modules[from as usize].members == 0 {
             self.free.push(from);
-            // What rounding leaves of an empty module would add up.
+            // The rounding errors of empty modules would accumulate.
             left = Rates::default();
         }
         for (module, rates) in [(from, left), (to, joined)] {

@@ -1,8 +1,8 @@
-//! What the search works on: vertices with rates, and the flow between any two of them.
+//! The network of the search: vertices with rates, and the flow between them.
 //!
-//! The codelength depends on the flow between two vertices only through its sum over both directions: what a
-//! module is entered and left more or less when a vertex joins it is the same number. So directed or not,
-//! the network is symmetric, one entry at each end. Modules become the vertices of a smaller network
+//! The codelength depends on the flow between two vertices only through its sum over both directions: if a vertex joins a
+//! module, the rates of entering and leaving it change by the same number. So the network is symmetric, with one entry at each
+//! end, for directed graphs too. Modules become the vertices of a smaller network
 //! ("coarsening") on which whole modules move as vertices do.
 //!
 //! Cost: O(E) time, on all threads; 8 bytes for each entry, of which a kNN graph, where most edges are mutual, has
@@ -144,7 +144,7 @@ impl Members {
         &self.vertices[self.offsets[m]..self.offsets[m + 1]]
     }
 
-    /// Where `v` is among the vertices of its module.
+    /// The position of `v` within its module.
     pub fn place(&self, v: u32) -> u32 {
         self.places[v as usize]
     }
@@ -164,7 +164,7 @@ impl Row {
 
     pub fn add(&mut self, vertex: usize, flow: f64) {
         let sum = &mut self.flows[vertex];
-        // A flow that is lost in rounding must not be touched again and again.
+        // A flow that is lost in rounding must not be recorded repeatedly.
         if *sum == 0.0 && flow > 0.0 {
             self.touched.push(vertex as u32);
         }
@@ -191,7 +191,7 @@ impl Row {
         self.touched.drain(..).for_each(|vertex| self.flows[vertex as usize] = 0.0);
     }
 
-    /// Appends what was added as links, and forgets it. Flow that f32 cannot tell from nothing is left out.
+    /// Appends the sums as links and resets them. Flow that is 0 in f32 is left out.
     fn drain_into(&mut self, links: &mut Vec<Link>) {
         for target in self.touched.drain(..) {
             let flow = std::mem::take(&mut self.flows[target as usize]) as f32;

@@ -1,11 +1,10 @@
-//! The search for a partition of small codelength.
+//! The search for a partition of minimal codelength.
 //!
 //! Vertices move (`moves`), modules become vertices of a smaller network and move, and so on until no two join. Then,
-//! as Infomap does, parts of modules move ("coarse tuning": each module falls apart into what its vertices form when
-//! they start anew without leaving it; Leiden's refinement has the same idea: Traag, Waltman and van Eck, 2019), and
-//! single vertices move again from where they are ("fine tuning"), until that gains next to nothing.
+//! as Infomap does, parts of modules move ("coarse tuning": each module is partitioned on its own, similar to the refinement of
+//! Leiden: Traag, Waltman and van Eck, 2019), and single vertices move again ("fine tuning"), until the gain is small.
 //!
-//! Coarse tuning works on all threads: what becomes of a module does not depend on the others.
+//! Coarse tuning is parallel: the parts of a module do not depend on other modules.
 //!
 //! Cost: one to two dozen passes over the links. Memory: the network and a smaller one; coarse tuning copies the
 //! links within the modules it is at.
@@ -22,7 +21,7 @@ use rayon::prelude::*;
 /// 11.7.
 const LEAST_GAIN: f64 = 2e-4;
 
-/// A partition of the network, after so many rounds of tuning at most.
+/// A partition of the network, after at most this many rounds of tuning.
 pub(super) fn search(
     network: &Network,
     seed: u64,
@@ -40,20 +39,20 @@ pub(super) fn search(
         if partition.improve(network, 0.0, random, progress)? {
             partition.merge(network, random, progress)?;
         }
-        // Vertices that gain little after parts have moved say that both have settled.
+        // A small gain of single vertices after the moves of parts means that both have converged.
         let gain = before - partition.bits();
         // Where there is nothing to tell, rounding may make the length negative.
         if gain <= LEAST_GAIN * (before - fixed).max(0.0) {
             break;
         }
     }
-    // Where there are hardly any groups, moves may get stuck with more bits than no groups at all would take.
+    // Without clear groups, moves may end in a local optimum that is worse than a single module.
     let whole = Partition::whole(network);
     Ok(if whole.bits() < partition.bits() { whole } else { partition })
 }
 
 impl Partition {
-    /// Joins whole modules, then modules of modules, until no two want to.
+    /// Merges modules, then modules of modules, until no merge improves the codelength.
     fn merge(&mut self, network: &Network, random: &mut Stream, progress: &dyn Progress) -> Result<()> {
         let mut coarse = self.coarsen(network);
         loop {
@@ -91,7 +90,7 @@ impl Partition {
         Ok(())
     }
 
-    /// The parts into which each module falls if all others stay whole, and the module of each part.
+    /// The parts of each module, and the module of each part.
     fn parts(
         &self,
         network: &Network,

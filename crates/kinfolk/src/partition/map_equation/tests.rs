@@ -126,22 +126,21 @@ proptest! {
         }
     }
 
-    /// What is booked move by move is what the modules come to, and no vertex could do better elsewhere: neither the
-    /// prices of moves nor the bound hide one.
+    /// The rates that are updated move by move equal those of the final modules, and no single move improves the codelength.
     #[test]
     fn moves_end_where_no_vertex_wants_to_move(graph in weighted(14), seed in 0u64..9) {
         for flow in FLOWS {
             let network = network_of(&graph, flow);
             let mut partition = Partition::singletons(&network);
             let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
-            // One call does not ask a vertex again whose neighbours stay, though their module may have changed.
+            // One call does not visit a vertex again if its neighbours do not move, although their module may change.
             while partition.improve(&network, 0.0, random, &()).unwrap() {}
             let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
             let mut labels: Vec<i64> = partition.modules.iter().map(|&m| m as i64).collect();
             let length = codelength(&graph, flow, &labels).unwrap();
             // plogp is steep at 0, where f32 flows leave some 1e-8 of nothing.
-            let booked = partition.bits() - fixed;
-            prop_assert!((booked - length).abs() < 1e-5, "{} is not {}", booked, length);
+            let updated = partition.bits() - fixed;
+            prop_assert!((updated - length).abs() < 1e-5, "{} is not {}", updated, length);
             for v in 0..graph.len() {
                 let stays = labels[v];
                 for to in network.links(v).iter().map(|link| partition.modules[link.target as usize] as i64).chain([99]) {
@@ -194,7 +193,7 @@ proptest! {
     }
 }
 
-/// Random graphs have no groups to speak of and moves get stuck; even so the shortest of all partitions is mostly found.
+/// Random graphs have no clear groups, and moves end in local optima; even so the best partition is mostly found.
 #[test]
 fn tiny_graphs_are_mostly_optimal() {
     let mut random = Stream::new(8, Purpose::Image, 0, 0);
@@ -271,7 +270,7 @@ fn two_rows_are_one_module() {
         assert_eq!(modules(&graph_of(2, edges), Flow::Undirected, 0).labels, [0, 0]);
     }
     assert_eq!(modules(&graph_of(2, &[(0, 1, 0.3), (1, 0, 0.3)]), Flow::Directed, 0).labels, [0, 0]);
-    // All that is counted is the step to 1: nothing to tell, however it is put.
+    // Only the step to 1 is counted, so the codelength is 0.
     assert_eq!(modules(&graph_of(2, &[(0, 1, 0.3)]), Flow::Directed, 0).codelength, 0.0);
 }
 
@@ -353,7 +352,7 @@ fn edges_of_weight_0_are_left_out_wherever_they_are() {
         let (targets, weights): (Vec<u32>, Vec<f32>) = edges.unzip();
         assert_eq!(graph.row(i), (&targets[..], &weights[..]));
     }
-    // Of two errors the first is told.
+    // Of two errors the first is reported.
     let mut wrong = weights;
     (wrong[2000 * k + 1], wrong[70 * k + 2]) = (-1.0, f32::NAN);
     let error = WeightedGraph::from_knn(&knn, &wrong).unwrap_err().to_string();

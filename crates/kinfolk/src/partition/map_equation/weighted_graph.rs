@@ -1,4 +1,4 @@
-//! A weighted directed graph as compressed sparse rows: what the map equation is computed on.
+//! A weighted directed graph as compressed sparse rows, the input of the map equation.
 //!
 //! Cost: 8 bytes for each edge and 8 for each vertex.
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 /// Directed edges with weights, by the vertex they leave.
 ///
-/// Weights are not negative; an edge of weight 0 counts as none.
+/// Weights are not negative; edges of weight 0 are ignored.
 ///
 /// ```
 /// use kinfolk::{KnnGraph, WeightedGraph};
@@ -53,18 +53,18 @@ impl WeightedGraph {
         let mut offsets = vec![0; n + 1];
         offsets[1..].par_iter_mut().enumerate().for_each(|(i, length)| *length = count(i));
         accumulate(&mut offsets);
-        let (mut targets, mut kept) = (vec![0; offsets[n]], vec![0.0; offsets[n]]);
+        let (mut targets, mut positive) = (vec![0; offsets[n]], vec![0.0; offsets[n]]);
         let tasks = split_rows(&mut targets, &offsets, ROWS_PER_TASK);
-        let tasks: Vec<_> = tasks.zip(split_rows(&mut kept, &offsets, ROWS_PER_TASK)).collect();
-        tasks.into_par_iter().enumerate().for_each(|(task, (targets, kept))| {
+        let tasks: Vec<_> = tasks.zip(split_rows(&mut positive, &offsets, ROWS_PER_TASK)).collect();
+        tasks.into_par_iter().enumerate().for_each(|(task, (targets, weights))| {
             let first = task * ROWS_PER_TASK;
             let edges =
                 (first..n.min(first + ROWS_PER_TASK)).flat_map(row).filter(|&(_, &weight)| weight != 0.0);
-            for ((to, weight), edge) in targets.iter_mut().zip(kept).zip(edges) {
+            for ((to, weight), edge) in targets.iter_mut().zip(weights).zip(edges) {
                 (*to, *weight) = (*edge.0, *edge.1);
             }
         });
-        Ok(Self { offsets, targets, weights: kept })
+        Ok(Self { offsets, targets, weights: positive })
     }
 
     /// A graph from compressed sparse rows: the edges that leave vertex `i` are those from `offsets[i]` to
@@ -107,7 +107,7 @@ impl WeightedGraph {
         self.targets.len()
     }
 
-    /// Where the edges of vertex `i` lead, and their weights.
+    /// The targets of the edges of vertex `i`, and their weights.
     pub fn row(&self, i: usize) -> (&[u32], &[f32]) {
         let range = self.offsets[i]..self.offsets[i + 1];
         (&self.targets[range.clone()], &self.weights[range])
