@@ -10,7 +10,7 @@ pub(crate) fn refuse<T>(name: &'static str, expected: &'static str, found: impl 
 /// The number of clusters, which must be given: from 1 to the number of rows.
 pub(crate) fn clusters(clusters: Option<usize>, rows: usize) -> Result<usize> {
     match clusters {
-        None => refuse("clusters", "the number of clusters", "none"),
+        None => refuse("clusters", "how many clusters to make", "none"),
         Some(clusters) if clusters == 0 || clusters > rows => {
             let found = format!("{clusters} for {rows} rows");
             refuse("clusters", "at least 1, at most the number of rows", found)

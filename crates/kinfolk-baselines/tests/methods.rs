@@ -99,7 +99,7 @@ fn a_missing_number_of_clusters_is_named() {
             Ok(_) => assert!(!needed),
             Err(error) => {
                 assert!(needed);
-                assert_eq!(error.to_string(), "clusters: expected the number of clusters, found none");
+                assert_eq!(error.to_string(), "clusters: expected how many clusters to make, found none");
             }
         }
     }
