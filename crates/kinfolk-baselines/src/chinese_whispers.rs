@@ -8,7 +8,7 @@
 //! Cost: O(E) for each round, which is serial because each visit depends on those before it; O(E) memory.
 
 use crate::clusters::Clusters;
-use crate::random::Stream;
+use crate::random::stream;
 use crate::sparse::Symmetric;
 use kinfolk::{Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Result};
 
@@ -77,7 +77,7 @@ impl ChineseWhispers {
         let n = edges.len();
         let mut labels: Vec<u32> = (0..n as u32).collect();
         let mut order: Vec<u32> = (0..n as u32).filter(|&i| !edges.row(i as usize).0.is_empty()).collect();
-        let mut stream = Stream::new(context.seed(), 0);
+        let mut stream = stream(context.seed(), 0);
         let mut loudness = vec![0.0f32; n];
         let mut heard = Vec::new();
         progress.begin("rounds", self.iterations as u64);
@@ -142,7 +142,7 @@ mod tests {
         fn the_strongest_label_has_the_largest_sum(graph in graphs(), weighted: bool, seed in 0u64..99) {
             let edges = Symmetric::of(&graph, |s| s > 0.0);
             let n = graph.len();
-            let mut stream = Stream::new(seed, 0);
+            let mut stream = stream(seed, 0);
             let labels: Vec<u32> = (0..n).map(|_| stream.below(n.min(4)) as u32).collect();
             let (mut loudness, mut heard) = (vec![0.0; n], Vec::new());
             for i in 0..n {

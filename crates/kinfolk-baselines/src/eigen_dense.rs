@@ -379,13 +379,13 @@ fn sweep(d: &mut [f64], e: &mut [f64], l: usize, end: usize, rotations: &mut Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::stream;
     use crate::testing::on_one_and_three_threads;
     use proptest::prelude::*;
 
     /// Any symmetric matrix of low rank, and zeros where `holes` says so.
     fn symmetric(n: usize, seed: u64, rank: usize, holes: bool) -> Vec<f64> {
-        let mut stream = Stream::new(seed, 0);
+        let mut stream = stream(seed, 0);
         let factors: Vec<f64> = (0..n * rank).map(|_| stream.uniform() - 0.5).collect();
         let entry = |i: usize, j: usize| -> f64 {
             let product = (0..rank).map(|l| factors[i * rank + l] * factors[j * rank + l]).sum();
@@ -497,7 +497,7 @@ mod tests {
 
         #[test]
         fn reflections_of_stripes_are_those_of_rows(m in 1usize..70, seed in 0u64..999) {
-            let mut stream = Stream::new(seed, 0);
+            let mut stream = stream(seed, 0);
             let mut any = |k: usize| (k + 1..m).map(|_| stream.uniform() - 0.5).collect::<Vec<f64>>();
             let reflections: Vec<Option<Vec<f64>>> =
                 (0..m - 1).map(|k| Some(any(k)).filter(|_| !(seed as usize + k).is_multiple_of(5))).collect();
@@ -507,7 +507,7 @@ mod tests {
 
         #[test]
         fn rotations_of_stripes_are_those_of_rows(m in 2usize..70, seed in 0u64..999, count in 0usize..300) {
-            let mut stream = Stream::new(seed, 0);
+            let mut stream = stream(seed, 0);
             let mut rows: Vec<f64> = (0..m * m).map(|_| stream.uniform()).collect();
             let mut rotation = |_| {
                 let (s, c) = (stream.uniform() * 7.0).sin_cos();
@@ -523,7 +523,7 @@ mod tests {
 
         #[test]
         fn stripes_hold_the_matrix(m in 1usize..40, seed in 0u64..99) {
-            let mut stream = Stream::new(seed, 0);
+            let mut stream = stream(seed, 0);
             let matrix: Vec<f64> = (0..m * m).map(|_| stream.uniform()).collect();
             let stripes = Stripes::of(&matrix, m);
             let turned = stripes.transposed();

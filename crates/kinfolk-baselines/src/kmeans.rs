@@ -9,7 +9,7 @@ use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::Rows;
 use crate::lloyd::{Fit, Fitted, fit};
-use crate::random::Stream;
+use crate::random::stream;
 use kinfolk::{
     Clustering, Context, Embeddings, Input, Method, MethodInfo, Parameters, Problem, Progress, Result,
 };
@@ -105,7 +105,7 @@ pub(crate) fn best_of(
 ) -> Result<Vec<u32>> {
     let mut best: Option<Fitted> = None;
     for try_ in 0..tries {
-        let found = fit(rows, how, &mut Stream::new(seed, try_ as u64), progress)?;
+        let found = fit(rows, how, &mut stream(seed, try_ as u64), progress)?;
         if best.as_ref().is_none_or(|best| found.inertia < best.inertia) {
             best = Some(found);
         }

@@ -467,6 +467,7 @@ fn lower(rows: Rows, squares: &[f32], centres: &[u32], distances: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::stream;
     use crate::testing::{embeddings, on_one_and_three_threads};
     use proptest::prelude::*;
 
@@ -486,7 +487,7 @@ mod tests {
         fn the_nearest_is_nearest_and_stays_so(rows in embeddings(), seed in 0u64..99, spherical: bool) {
             let rows = Rows::from(&rows);
             let squares = vec![1.0; rows.len()];
-            let mut stream = Stream::new(seed, 0);
+            let mut stream = stream(seed, 0);
             let k = 1 + stream.below(rows.len());
             let mut centroids = Centroids::of_rows(rows, &plus_plus(rows, &squares, k, &mut stream, &()).unwrap());
             let mut nearest = centroids.nearest(rows, &()).unwrap();
@@ -508,10 +509,10 @@ mod tests {
         fn centres_are_different_rows(rows in embeddings(), seed in 0u64..99) {
             let rows = Rows::from(&rows);
             let squares = vec![1.0; rows.len()];
-            let mut chosen = plus_plus(rows, &squares, rows.len(), &mut Stream::new(seed, 0), &()).unwrap();
+            let mut chosen = plus_plus(rows, &squares, rows.len(), &mut stream(seed, 0), &()).unwrap();
             chosen.sort_unstable();
             prop_assert_eq!(chosen, (0..rows.len() as u32).collect::<Vec<_>>());
-            let mut chosen = greedy_plus_plus(rows, &squares, rows.len(), &mut Stream::new(seed, 0), &()).unwrap();
+            let mut chosen = greedy_plus_plus(rows, &squares, rows.len(), &mut stream(seed, 0), &()).unwrap();
             chosen.sort_unstable();
             prop_assert_eq!(chosen, (0..rows.len() as u32).collect::<Vec<_>>());
         }
@@ -526,7 +527,7 @@ mod tests {
         let draws = 40_000;
         let mut found = [[[0.0f64; 4]; 4]; 4];
         for seed in 0..draws {
-            let drawn = plus_plus(rows, &squares, 3, &mut Stream::new(seed, 7), &()).unwrap();
+            let drawn = plus_plus(rows, &squares, 3, &mut stream(seed, 7), &()).unwrap();
             found[drawn[0] as usize][drawn[1] as usize][drawn[2] as usize] += 1.0 / draws as f64;
         }
         let d = |i: usize, centres: &[usize]| {
@@ -548,7 +549,7 @@ mod tests {
         let left =
             |chosen: &[u32]| inertia(&squares, &Centroids::of_rows(rows, chosen).nearest(rows, &()).unwrap());
         let mean = |draw: &dyn Fn(&mut Stream) -> Vec<u32>| {
-            (0..8).map(|seed| left(&draw(&mut Stream::new(seed, 0)))).sum::<f64>() / 8.0
+            (0..8).map(|seed| left(&draw(&mut stream(seed, 0)))).sum::<f64>() / 8.0
         };
         let plain = mean(&|stream| plus_plus(rows, &squares, 30, stream, &()).unwrap());
         let greedy = mean(&|stream| greedy_plus_plus(rows, &squares, 30, stream, &()).unwrap());
@@ -560,7 +561,7 @@ mod tests {
         let (rows, _) = crate::testing::synthetic(60);
         let how = Fit { clusters: 70, iterations: 5, tolerance: 0.0, spherical: false, greedy: false };
         let [one, three] = on_one_and_three_threads(|| {
-            fit(Rows::from(&rows), &how, &mut Stream::new(5, 0), &()).unwrap().nearest
+            fit(Rows::from(&rows), &how, &mut stream(5, 0), &()).unwrap().nearest
         });
         assert_eq!(one, three);
     }

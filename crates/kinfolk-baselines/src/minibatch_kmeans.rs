@@ -11,7 +11,7 @@ use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::{Rows, square};
 use crate::lloyd::{Centroids, Groups, gather, greedy_plus_plus, inertia};
-use crate::random::Stream;
+use crate::random::{Stream, stream};
 use kinfolk::{
     Clustering, Context, Embeddings, Input, Method, MethodInfo, Parameters, Problem, Progress, Result,
 };
@@ -99,7 +99,7 @@ impl MinibatchKmeans {
     fn train(&self, rows: Rows, clusters: usize, context: &Context) -> Result<Centroids> {
         let (n, progress) = (rows.len(), context.progress());
         let batch = self.batch.min(n);
-        let mut stream = Stream::new(context.seed(), 0);
+        let mut stream = stream(context.seed(), 0);
         progress.begin("seeds", (self.seedings * clusters) as u64);
         let mut centroids = seeds(rows, batch, clusters, self.seedings, &mut stream, progress)?;
         let mut counts = vec![0.0f64; clusters];
@@ -288,7 +288,7 @@ mod tests {
         let mut centroids = [7.0, 8.0, 9.0];
         let mut counts = [100.0, 0.5, 50.0];
         let sample = Rows { data: &sample, dim: 1 };
-        put_elsewhere(&mut centroids, sample, &mut counts, 0.01, &mut Stream::new(0, 0));
+        put_elsewhere(&mut centroids, sample, &mut counts, 0.01, &mut stream(0, 0));
         assert_eq!((centroids[0], centroids[2], counts), (7.0, 9.0, [100.0, 50.0, 50.0]));
         assert!(sample.data.contains(&centroids[1]));
     }

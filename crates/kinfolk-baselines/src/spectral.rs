@@ -19,7 +19,7 @@ use crate::eigen::{MANY, Operator, largest};
 use crate::eigen_dense::dense;
 use crate::kmeans::best_of;
 use crate::lloyd::Fit;
-use crate::random::Stream;
+use crate::random::{Stream, stream};
 use crate::sparse::Symmetric;
 use kinfolk::DisjointSets;
 use kinfolk::{
@@ -127,7 +127,7 @@ impl Spectral {
             }
             Assign::Discretise => {
                 progress.begin("rotations", 1);
-                let names = discretise(rows, clusters, &mut Stream::new(seed, 1), progress)?;
+                let names = discretise(rows, clusters, &mut stream(seed, 1), progress)?;
                 progress.advance(1);
                 names
             }
