@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use kinfolk::{Adjacency, io};
+use kinfolk::stages::Adjacency;
+use kinfolk::io;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use kinfolk_nn::{ModelFile, Unfinished};
+use kinfolk_nn::training::Unfinished;
+use kinfolk_nn::ModelFile;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

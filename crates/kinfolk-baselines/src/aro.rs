@@ -11,7 +11,7 @@
 //! Cost: N K pairs of K log K steps at most; O(N K) memory.
 
 use crate::clusters::Clusters;
-use kinfolk::DisjointSets;
+use kinfolk::stages::DisjointSets;
 use kinfolk::{
     Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress, Result,
 };

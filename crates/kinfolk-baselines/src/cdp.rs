@@ -2,14 +2,14 @@
 //!
 //! Zhan et al., "Consensus-driven propagation in massive unlabeled data for face recognition" (2018). Without a committee the
 //! votes for a pair are its similarity alone: pairs are the edges of the kNN graph of at least `th`. Clusters are the connected
-//! components, split at higher thresholds while they have more than `max_size` rows ([`kinfolk::limited_components`]).
+//! components, split at higher thresholds while they have more than `max_size` rows ([`kinfolk::stages::limited_components`]).
 //!
 //! Cost: O(N K) for the first round; later rounds visit only edges within clusters that are too large.
 
 use crate::clusters::Clusters;
+use kinfolk::stages::{SizeLimit, limited_components};
 use kinfolk::{
     Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress, Result,
-    SizeLimit, limited_components,
 };
 use rayon::prelude::*;
 

@@ -166,7 +166,7 @@ mod tests {
         fn clusters_are_connected(graph in graphs(), th in 0.0f32..1.0, seed in 0u64..9) {
             let params = ChineseWhispers { th, ..Default::default() };
             let found = seeded(&params, &Problem::of_graph(&graph), seed).unwrap().labels;
-            let mut forest = kinfolk::DisjointSets::new(graph.len());
+            let mut forest = kinfolk::stages::DisjointSets::new(graph.len());
             for i in 0..graph.len() {
                 let (ids, similarities) = graph.neighbours(i);
                 for (&j, _) in ids.iter().zip(similarities).filter(|edge| *edge.1 >= th && *edge.1 > 0.0) {

@@ -1,6 +1,7 @@
 //! Labels and noise, which all methods share.
 
-use kinfolk::{Clustering, Context, GraphReport, Method, Reason, Report, number_by_size};
+use kinfolk::stages::number_by_size;
+use kinfolk::{Clustering, Context, GraphReport, Method, Reason, Report};
 
 /// The result of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]

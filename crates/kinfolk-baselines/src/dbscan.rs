@@ -13,7 +13,7 @@
 use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dense::{Rows, largest, products};
-use kinfolk::DisjointSets;
+use kinfolk::stages::DisjointSets;
 use kinfolk::{
     Clustering, Context, Embeddings, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress,
     Result,

@@ -12,7 +12,7 @@
 use crate::check;
 use crate::clusters::Clusters;
 use crate::dense::{Rows, products};
-use kinfolk::DisjointSets;
+use kinfolk::stages::DisjointSets;
 use kinfolk::{
     Clustering, Context, Embeddings, GraphReport, Input, KnnGraph, Method, MethodInfo, ParamValue,
     Parameters, Problem, Progress, Result,

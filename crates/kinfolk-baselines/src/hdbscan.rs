@@ -18,7 +18,7 @@ use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dbscan::most_similar;
 use crate::dense::{Rows, products};
-use kinfolk::DisjointSets;
+use kinfolk::stages::DisjointSets;
 use kinfolk::{
     Clustering, Context, Embeddings, Input, KnnGraph, KnnParams, Method, MethodInfo, Parameters, Problem,
     Progress, Result, Search, knn_graph,

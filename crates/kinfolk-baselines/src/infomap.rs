@@ -7,10 +7,8 @@
 //! Cost: O(N K) memory and a few dozen passes over the edges.
 
 use crate::clusters::Clusters;
-use kinfolk::{
-    Clustering, Context, Flow, Input, KnnGraph, MapParams, Method, MethodInfo, Parameters, Problem, Result,
-    WeightedGraph, map_equation,
-};
+use kinfolk::stages::{Flow, MapParams, WeightedGraph, map_equation};
+use kinfolk::{Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Result};
 use rayon::prelude::*;
 
 kinfolk::parameters! {

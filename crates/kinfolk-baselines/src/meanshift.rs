@@ -13,9 +13,8 @@ use crate::check;
 use crate::clusters::{Clusters, Noise};
 use crate::dense::{Rows, dot, products, square, weighted_sums};
 use crate::lloyd::Centroids;
-use kinfolk::{
-    Clustering, Context, Input, Method, MethodInfo, Parameters, Problem, Progress, Result, number_by_size,
-};
+use kinfolk::stages::number_by_size;
+use kinfolk::{Clustering, Context, Input, Method, MethodInfo, Parameters, Problem, Progress, Result};
 use rayon::prelude::*;
 use std::collections::HashMap;
 

@@ -21,7 +21,7 @@ use crate::kmeans::best_of;
 use crate::lloyd::Fit;
 use crate::random::{Stream, stream};
 use crate::sparse::Symmetric;
-use kinfolk::DisjointSets;
+use kinfolk::stages::DisjointSets;
 use kinfolk::{
     Clustering, Context, Input, KnnGraph, Method, MethodInfo, Parameters, Problem, Progress, Result,
 };
@@ -161,7 +161,7 @@ impl Normalised {
                 forest.join(i as u32, j);
             });
         });
-        let labels = kinfolk::number_by_size(&forest.names());
+        let labels = kinfolk::stages::number_by_size(&forest.names());
         // One vertex has no edge to stay on.
         let alone = (0..n).filter(|&i| self.scale[i] == 0.0).count();
         let count = (labels.iter().max().map_or(0, |last| last + 1) as usize - alone).min(most);

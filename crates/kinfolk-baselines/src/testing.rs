@@ -67,5 +67,5 @@ pub(crate) fn on_one_and_three_threads<T: Send>(work: impl Fn() -> T + Sync) -> 
 
 /// True if two labelings are the same partition, however clusters are numbered.
 pub(crate) fn same_groups(a: &[i64], b: &[i64]) -> bool {
-    kinfolk::number_by_size(a) == kinfolk::number_by_size(b)
+    kinfolk::stages::number_by_size(a) == kinfolk::stages::number_by_size(b)
 }

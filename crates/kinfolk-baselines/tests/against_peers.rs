@@ -1,6 +1,7 @@
 //! Compares kinfolk with packages from PyPI (`data/make_peers.py`) on the same small sets.
 
-use kinfolk::{Clustering, Context, Embeddings, KnnParams, Problem, Search, knn_graph, number_by_size};
+use kinfolk::stages::number_by_size;
+use kinfolk::{Clustering, Context, Embeddings, KnnParams, Problem, Search, knn_graph};
 use kinfolk_baselines::METHODS;
 use std::str::FromStr;
 

@@ -11,6 +11,6 @@ fn weights_are_made_from_a_seed() {
     let (code, stdout, stderr) = common::lab(directory.path(), &["pretrain", "--quick"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("of held-out sets"), "{stdout}");
-    let built_in = kinfolk::EdgeModel::default().to_numbers().len() * 4;
+    let built_in = kinfolk::stages::EdgeModel::default().to_numbers().len() * 4;
     assert_eq!(fs::read(directory.path().join("weights.bin")).unwrap().len(), built_in);
 }

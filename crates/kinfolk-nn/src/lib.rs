@@ -13,7 +13,7 @@
 //! ```
 //!
 //! `Learn` (feature `training`, on by default) makes a model from labelled embeddings; [`Gcn`], [`Lgcn`] and [`Ltc`] are the
-//! methods that apply one. The stages they are made of can be called one by one.
+//! methods that apply one. The stages they are made of are in [`stages`], the training of each network in `training`.
 
 mod apply;
 mod checkpoint;
@@ -22,19 +22,14 @@ mod learn;
 mod methods;
 mod model_file;
 mod product;
+pub mod stages;
 mod tensors;
 #[cfg(test)]
 mod testing;
 #[cfg(feature = "training")]
-mod training;
+pub mod training;
 mod weights;
 
-pub use apply::{
-    Candidates, Connectivity, EdgeQuery, LgcnParams, LinkProbabilities, LtcParams, PivotShape,
-    ProposalParams, ProposalSetting, Proposals, VertexEstimate, connected_candidates, de_overlapped,
-    edge_connectivity, lgcn, link_probabilities, ltc, propagate, proposal_scores, proposals,
-    rebuilt_features, vertex_confidence,
-};
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 #[cfg(feature = "training")]
 pub use learn::{
@@ -46,10 +41,9 @@ pub use methods::kin::{read_kin_model, write_kin_model};
 pub use methods::lgcn::{Lgcn, LgcnSettings};
 pub use methods::ltc::{Ltc, LtcSettings};
 pub use model_file::{LearnedMethod, MODEL_FORMAT, ModelFile};
-#[cfg(feature = "training")]
-pub use training::{
-    Choice, Compute, Epoch, FitParams, FitState, FittedNetwork, GcnEParams, GcnVParams, LgcnTraining,
-    LinkChoice, Loss, LtcTraining, ProposalChoice, Target, TrainParams, TrainedGcn, TrainedLgcn, TrainedLtc,
-    Unfinished, best_tau, proposal_settings, train, train_gcn_e, train_gcn_v, train_lgcn, train_ltc,
-};
 pub use weights::{GraphNetwork, Linear};
+
+// Inside the crate every name has one path.
+use stages::*;
+#[cfg(feature = "training")]
+use training::*;

@@ -3,11 +3,13 @@
 #[allow(dead_code, reason = "of what is shared only the reader of arrays is used here")]
 mod fixture;
 
-use kinfolk::{Adjacency, Embeddings, KnnGraph};
-use kinfolk_nn::{
-    Candidates, EdgeQuery, GcnModel, PivotShape, Proposals, edge_connectivity, link_probabilities,
-    proposal_scores, read_checkpoint, vertex_confidence,
+use kinfolk::stages::Adjacency;
+use kinfolk::{Embeddings, KnnGraph};
+use kinfolk_nn::stages::{
+    Candidates, EdgeQuery, PivotShape, Proposals, edge_connectivity, link_probabilities, proposal_scores,
+    vertex_confidence,
 };
+use kinfolk_nn::{GcnModel, read_checkpoint};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -8,6 +8,8 @@ mod fuse;
 use fuse::ends_wherever_it_is_cancelled;
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Context, Embeddings, KnnGraph, KnnParams, Problem, knn_graph};
+use kinfolk_nn::stages::{lgcn, ltc};
+use kinfolk_nn::training::*;
 use kinfolk_nn::*;
 
 fn ten_neighbours() -> KnnParams {

@@ -2,10 +2,12 @@
 //!
 //! `KINFOLK_BLESS=1 cargo nextest run -p kinfolk-nn formats` writes those of the present version anew, for a new version.
 
-use kinfolk::{EdgeModel, KinModel};
+use kinfolk::KinModel;
+use kinfolk::stages::EdgeModel;
+use kinfolk_nn::stages::{LgcnParams, LtcParams};
 use kinfolk_nn::{
-    GcnConfig, GcnModel, GraphNetwork, LearnedMethod, Lgcn, LgcnParams, Linear, Ltc, LtcParams, MODEL_FORMAT,
-    ModelFile, read_kin_model, write_kin_model,
+    GcnConfig, GcnModel, GraphNetwork, LearnedMethod, Lgcn, Linear, Ltc, MODEL_FORMAT, ModelFile,
+    read_kin_model, write_kin_model,
 };
 use std::path::{Path, PathBuf};
 

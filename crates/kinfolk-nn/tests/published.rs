@@ -4,8 +4,10 @@ mod fixture;
 
 use fixture::Found;
 use kinfolk::io::{ReadOptions, read_embeddings};
-use kinfolk::{Adjacency, Clustering, Context, KnnParams, Problem, knn_graph};
-use kinfolk_nn::{Gcn, GcnConfig, GcnModel, read_checkpoint, vertex_confidence};
+use kinfolk::stages::Adjacency;
+use kinfolk::{Clustering, Context, KnnParams, Problem, knn_graph};
+use kinfolk_nn::stages::vertex_confidence;
+use kinfolk_nn::{Gcn, GcnConfig, GcnModel, read_checkpoint};
 
 fn found(clustering: &Clustering) -> Found {
     let links = &clustering.tree().unwrap().links;

@@ -6,7 +6,8 @@
 //! written, and one line of JSON printed: codelength in bits, number of modules and edges, seconds without
 //! reading and writing.
 
-use kinfolk::{Flow, MapParams, WeightedGraph, io, map_equation};
+use kinfolk::io;
+use kinfolk::stages::{Flow, MapParams, WeightedGraph, map_equation};
 use std::path::Path;
 use std::time::Instant;
 

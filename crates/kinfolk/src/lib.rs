@@ -37,13 +37,13 @@
 //! let (graph, _report) = knn_graph(&embeddings, &params, &())?;
 //!
 //! // How confident each vertex is of belonging to one identity: here, how dense it is around it.
-//! let confidence = kinfolk::u_weight(&graph, kinfolk::DEFAULT_RADIUS)?;
+//! let confidence = kinfolk::stages::u_weight(&graph, kinfolk::stages::DEFAULT_RADIUS)?;
 //!
 //! // Each vertex is linked to its nearest neighbour of higher confidence: trees, rooted at the most confident.
-//! let links = kinfolk::nearest_candidates(&graph, &confidence, 1)?;
+//! let links = kinfolk::stages::nearest_candidates(&graph, &confidence, 1)?;
 //!
 //! // Links between different identities are weak. Cut them, and each connected component is a cluster.
-//! let tau = kinfolk::natural_tau(&embeddings, &graph, 0);
+//! let tau = kinfolk::stages::natural_tau(&embeddings, &graph, 0);
 //! let labels = links.cut(tau);
 //!
 //! // The same stages as a method.
@@ -94,6 +94,7 @@ mod progress;
 pub mod random;
 pub mod results;
 mod review;
+pub mod stages;
 pub mod synth;
 #[cfg(test)]
 mod testing;
@@ -101,13 +102,10 @@ mod whitening;
 
 pub use clusterer::Clusterer;
 pub use clustering::{Clustering, Reason, Report, Tree};
-pub use confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
-pub use connectivity::{EdgeModel, Links, candidates, nearest_candidates};
 pub use context::{Context, Timings};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
 pub use explain::{Criterion, Explainer, RowReason};
-pub use graph::{Adjacency, weighted_sum};
 pub use knn::{KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use method::{Input, Method, MethodInfo, ParamKind, ParamSpec, ParamValue, Parameters};
 #[doc(hidden)]
@@ -115,11 +113,9 @@ pub use method::{param_spec, unknown_parameter};
 pub use methods::{
     Confidence, Confidences, Density, Kin, KinModel, KinTraining, KinTrial, Prefer, TrainedKin, train_kin,
 };
-pub use partition::{
-    DisjointSets, Edge, EdgeEvidence, Flow, MapParams, Modules, SizeLimit, WeightedGraph, codelength,
-    limited_components, map_equation, natural_tau, number_by_size,
-};
-pub use problem::{GraphReport, MAX_K, Neighbours, Problem, search};
+pub use problem::{GraphReport, MAX_K, Neighbours, Problem};
 pub use progress::{Progress, Quiet};
 pub use review::{Doubt, review};
-pub use whitening::Whitening;
+
+// Inside the crate every name has one path.
+use stages::*;

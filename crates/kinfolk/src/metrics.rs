@@ -45,6 +45,7 @@ impl Fscore {
 
 /// The result of [`evaluate`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Scores {
     /// Over pairs of rows; dominated by large clusters.
     pub pairwise: Fscore,

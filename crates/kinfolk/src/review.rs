@@ -16,6 +16,7 @@ const LEAST_DOUBT: f32 = 0.05;
 
 /// A decision that may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Doubt {
     /// True if the two rows are in one cluster, false if they are not.
     pub together: bool,

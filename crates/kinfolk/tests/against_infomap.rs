@@ -1,6 +1,6 @@
 //! Compares kinfolk with the Infomap program (`data/make_infomap.py`) on the same small graphs.
 
-use kinfolk::{Flow, MapParams, WeightedGraph, codelength, map_equation};
+use kinfolk::stages::{Flow, MapParams, WeightedGraph, codelength, map_equation};
 use std::str::FromStr;
 
 fn numbers<T: FromStr>(line: &str) -> Vec<T> {

@@ -1,6 +1,7 @@
 //! Compares kinfolk with SciPy and scikit-learn (`data/make_scipy.py`) on the same small inputs.
 
-use kinfolk::{Adjacency, KnnGraph, metrics};
+use kinfolk::stages::Adjacency;
+use kinfolk::{KnnGraph, metrics};
 use std::str::FromStr;
 
 fn numbers<T: FromStr>(line: &str) -> Vec<T> {

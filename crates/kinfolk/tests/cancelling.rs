@@ -3,10 +3,10 @@
 mod fuse;
 
 use fuse::ends_wherever_it_is_cancelled;
+use kinfolk::stages::{MapParams, SizeLimit, WeightedGraph, limited_components, map_equation};
 use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{
-    Clusterer, Context, Embeddings, KinTraining, KnnParams, MapParams, Problem, Search, SizeLimit,
-    WeightedGraph, knn_graph, limited_components, map_equation, train_kin,
+    Clusterer, Context, Embeddings, KinTraining, KnnParams, Problem, Search, knn_graph, train_kin,
 };
 
 fn faces(identities: usize) -> (Embeddings, Vec<i64>) {

@@ -1,7 +1,8 @@
 //! Reads stored files of every version of the result formats, so that old results stay readable.
 
+use kinfolk::RowReason;
 use kinfolk::results::{RUN_FORMAT, Run, parse_clusters};
-use kinfolk::{Edge, RowReason};
+use kinfolk::stages::Edge;
 
 const RUN_1: &str = include_str!("data/golden/run_1.json");
 const RUN_2: &str = include_str!("data/golden/run_2.json");

@@ -6,15 +6,15 @@ use crate::labelled::{Labelled, identities, read_both};
 use crate::measure::measure;
 use kinfolk::laboratory::Kernel;
 use kinfolk::metrics::{Judge, Scores, evaluate};
+use kinfolk::stages::Links;
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{Embeddings, Error, Links};
+use kinfolk::{Embeddings, Error};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::{machine, make_directory, table, write_text};
-use kinfolk_nn::{
-    Candidates, FitParams, GcnEParams, GcnVParams, GraphNetwork, best_tau, rebuilt_features, train_gcn_e,
-    train_gcn_v, vertex_confidence,
-};
+use kinfolk_nn::GraphNetwork;
+use kinfolk_nn::stages::{Candidates, rebuilt_features, vertex_confidence};
+use kinfolk_nn::training::{FitParams, GcnEParams, GcnVParams, best_tau, train_gcn_e, train_gcn_v};
 use std::path::PathBuf;
 use std::rc::Rc;
 

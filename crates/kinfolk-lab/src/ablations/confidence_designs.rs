@@ -8,9 +8,10 @@ use super::ranked::{Part, Ranked};
 use crate::measure::measure;
 use crate::picture::{Bars, draw_bars, palette};
 use crate::scores::{both_f, percent};
-use kinfolk::{KnnGraph, s_nbr, u_num, u_weight};
+use kinfolk::KnnGraph;
+use kinfolk::stages::{s_nbr, u_num, u_weight};
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::{GcnVParams, Target};
+use kinfolk_nn::training::{GcnVParams, Target};
 use std::rc::Rc;
 
 /// Radii to choose from: cosine distances.

@@ -9,9 +9,9 @@ use super::ablation::Ablation;
 use crate::measure::measure;
 use crate::picture::{Bars, draw_bars, palette};
 use crate::scores::{both_f, percent};
-use kinfolk::s_nbr;
+use kinfolk::stages::s_nbr;
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::{FitParams, GcnVParams};
+use kinfolk_nn::training::{FitParams, GcnVParams};
 
 /// Outputs of each convolution.
 const WIDTH: usize = 128;

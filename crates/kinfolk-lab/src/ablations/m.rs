@@ -11,7 +11,7 @@ use crate::measure::measure;
 use crate::picture::{Bars, draw_bars, palette};
 use crate::scores::{both_f, percent};
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::Candidates;
+use kinfolk_nn::stages::Candidates;
 
 const COLUMNS: [(&str, &str); 9] = [
     ("M", "m"),

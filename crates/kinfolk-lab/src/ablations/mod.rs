@@ -15,7 +15,7 @@ pub mod rho;
 pub mod tau;
 
 use clap::Args;
-use kinfolk_nn::FitParams;
+use kinfolk_nn::training::FitParams;
 use std::path::PathBuf;
 
 /// Identities of the synthetic set, and epochs of GCN-V, for quick runs.

@@ -1,12 +1,12 @@
 //! Rows with their graph and confidence, from which links are chosen.
 
 use crate::labelled::Labelled;
-use kinfolk::{Adjacency, Embeddings, KnnGraph, KnnParams, Links, knn_graph, nearest_candidates};
+use kinfolk::stages::{Adjacency, Links, nearest_candidates};
+use kinfolk::{Embeddings, KnnGraph, KnnParams, knn_graph};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::{
-    Candidates, Connectivity, EdgeQuery, GraphNetwork, connected_candidates, edge_connectivity,
-};
+use kinfolk_nn::GraphNetwork;
+use kinfolk_nn::stages::{Candidates, Connectivity, EdgeQuery, connected_candidates, edge_connectivity};
 use std::rc::Rc;
 
 /// Labelled rows and their graph.

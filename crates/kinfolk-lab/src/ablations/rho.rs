@@ -8,7 +8,7 @@ use crate::measure::measure;
 use crate::picture::{Line, LineChart, draw_lines, palette};
 use crate::scores::{both_f, percent};
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::Candidates;
+use kinfolk_nn::stages::Candidates;
 
 const COLUMNS: [(&str, &str); 5] = [
     ("rho", "rho"),

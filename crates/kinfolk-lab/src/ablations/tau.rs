@@ -7,9 +7,9 @@ use super::ablation::Ablation;
 use super::ranked::Ranked;
 use crate::picture::{Line, LineChart, draw_lines, palette};
 use crate::scores::{both_f, percent};
-use kinfolk::{DEFAULT_RADIUS, Links, u_weight};
+use kinfolk::stages::{DEFAULT_RADIUS, Links, u_weight};
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::Candidates;
+use kinfolk_nn::stages::Candidates;
 
 const COLUMNS: [(&str, &str); 7] = [
     ("tau", "tau"),

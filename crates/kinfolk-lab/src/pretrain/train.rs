@@ -87,7 +87,7 @@ mod tests {
     fn training_on_a_few_small_worlds_reduces_the_loss_and_depends_on_the_seed_only() {
         let params = PretrainParams { worlds: 10, rows: 600, edges: 500, epochs: 4, seed: 1 };
         let made = pretrain(&params, &()).unwrap();
-        assert_eq!(made.weights.len(), 4 * kinfolk::EdgeModel::default().to_numbers().len());
+        assert_eq!(made.weights.len(), 4 * kinfolk::stages::EdgeModel::default().to_numbers().len());
         assert!(made.losses.last().unwrap().0 < made.losses[0].0, "{:?}", made.losses);
         assert_eq!(pretrain(&params, &()).unwrap().weights, made.weights);
     }

@@ -7,7 +7,8 @@
 use super::Set;
 use crate::measure::{best_of, measure};
 use clap::Args;
-use kinfolk::{Adjacency, KnnParams, knn_graph};
+use kinfolk::stages::Adjacency;
+use kinfolk::{KnnParams, knn_graph};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::table;

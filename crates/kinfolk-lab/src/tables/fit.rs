@@ -9,10 +9,11 @@ use kinfolk::{Context, Error, Problem};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::machine;
-use kinfolk_nn::{
-    Checkpoints, FitParams, Gcn, GcnEParams, GcnModel, GcnVParams, LearnedMethod, LgcnTraining, LtcTraining,
-    ModelFile, PivotShape, TrainParams, Trial, train, train_lgcn, train_ltc,
+use kinfolk_nn::stages::PivotShape;
+use kinfolk_nn::training::{
+    FitParams, GcnEParams, GcnVParams, LgcnTraining, LtcTraining, TrainParams, train, train_lgcn, train_ltc,
 };
+use kinfolk_nn::{Checkpoints, Gcn, GcnModel, LearnedMethod, ModelFile, Trial};
 
 /// The number of held-out identities, if it is between a tenth and half of all.
 const HELD_OUT: f32 = 20.0;

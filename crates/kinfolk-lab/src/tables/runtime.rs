@@ -12,7 +12,8 @@ use super::table1::{Parts, rows_of};
 use crate::picture::{Dot, Scatter, draw_scatter};
 use clap::Args;
 use kinfolk_cli::failure::Failure;
-use kinfolk_nn::{Ltc, proposal_settings};
+use kinfolk_nn::Ltc;
+use kinfolk_nn::training::proposal_settings;
 
 /// Rows of the batches of mini-batch k-means.
 const BATCHES: [usize; 4] = [256, 1024, 4096, 16384];

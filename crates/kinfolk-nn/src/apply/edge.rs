@@ -14,7 +14,8 @@
 
 use super::subgraphs::{BATCH, Buffers, Centre, NONE, Prepared, SubGraphs, probability, side_by_side};
 use crate::GraphNetwork;
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, candidates};
+use kinfolk::stages::{Adjacency, candidates};
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
 /// Which neighbours of a vertex are its candidates.

@@ -4,7 +4,7 @@
 //! For each row as pivot, a network takes the graph around it (`pivots.rs`) with rows X_j = f_j - f_p, and estimates for each
 //! neighbour the probability that it has the identity of the pivot. If each end of an edge is a neighbour of the other, the
 //! mean of both estimates is used. Clusters are the connected components along edges of at least `th`, split at higher thresholds
-//! while they are too large ([`kinfolk::limited_components`]). This is the paper's pseudo-label propagation, which starts with
+//! while they are too large ([`kinfolk::stages::limited_components`]). This is the paper's pseudo-label propagation, which starts with
 //! all edges and depends on the size alone; `th` is an addition, chosen in training.
 //!
 //! Cost: with V vertices in the graph of a pivot, about 150 to 480 with the default shape, 4 N V (512 x 512 + 512 x 256 + 256
@@ -14,7 +14,8 @@
 use super::pivots::{PivotScratch, PivotShape, push_pivot};
 use super::subgraphs::{Buffers, Prepared, SubGraphs, probability, side_by_side};
 use crate::GraphNetwork;
-use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result, SizeLimit, limited_components, number_by_size};
+use kinfolk::stages::{SizeLimit, limited_components, number_by_size};
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
 /// Pivots whose graphs are stacked.

@@ -1,7 +1,8 @@
 //! From connectivities to links: the parents of every vertex.
 
 use super::Connectivity;
-use kinfolk::{KnnGraph, Links, Result, nearest_candidates};
+use kinfolk::stages::{Links, nearest_candidates};
+use kinfolk::{KnnGraph, Result};
 
 /// Links the vertices of `connectivity` to their `m` candidates of highest connectivity (of equal ones the
 /// nearer), and all others to their `m` nearest candidates.

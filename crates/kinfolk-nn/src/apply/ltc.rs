@@ -16,7 +16,8 @@
 use super::proposals::{ProposalParams, Proposals, proposals};
 use super::subgraphs::{BATCH, Buffers, Centre, NONE, Prepared, SubGraphs, probability, side_by_side};
 use crate::GraphNetwork;
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, number_by_size};
+use kinfolk::stages::{Adjacency, number_by_size};
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
 /// Rows of a proposal that are seeds, one after the other.

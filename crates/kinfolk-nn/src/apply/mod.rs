@@ -20,7 +20,8 @@ pub use pivots::PivotShape;
 pub use proposals::{ProposalParams, ProposalSetting, Proposals, proposals};
 pub use vertex::{VertexEstimate, vertex_confidence};
 
-use kinfolk::{Embeddings, KnnGraph, Result, average_ranks, u_weight};
+use kinfolk::stages::{average_ranks, u_weight};
+use kinfolk::{Embeddings, KnnGraph, Result};
 
 /// The confidence of GCN-V with a share of density, averaged by rank; unchanged if the share is 0.
 pub(crate) fn mixed_confidence(

@@ -1,16 +1,15 @@
 //! Cluster proposals: the super-vertices of LTC (Section 3.2 of Yang et al., CVPR 2019).
 //!
 //! For each of several settings, super-vertices are the connected components along edges of at least `th` to the `k` nearest
-//! neighbours, split at higher thresholds while they are too large ([`kinfolk::limited_components`]). Super-vertices are then
+//! neighbours, split at higher thresholds while they are too large ([`kinfolk::stages::limited_components`]). Super-vertices are then
 //! merged iteratively by the similarity of their mean rows into larger proposals, up to `MERGED` at a time. The proposals of all
 //! settings form one pool, in which they overlap; duplicates are removed.
 //!
 //! Cost: O(N K) for each setting, and a search for the neighbours of its super-vertices. Memory: 4 N bytes for each setting and
 //! level.
 
-use kinfolk::{
-    Embeddings, Error, KnnGraph, KnnParams, Progress, Quiet, Result, SizeLimit, knn_graph, limited_components,
-};
+use kinfolk::stages::{SizeLimit, limited_components};
+use kinfolk::{Embeddings, Error, KnnGraph, KnnParams, Progress, Quiet, Result, knn_graph};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 

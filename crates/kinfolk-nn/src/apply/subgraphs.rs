@@ -15,7 +15,7 @@
 use super::dense::{Head, relu};
 use crate::product::{Matrix, Right, multiply};
 use crate::{GraphNetwork, Linear};
-use kinfolk::weighted_sum;
+use kinfolk::laboratory::weighted_sum;
 use rayon::prelude::*;
 
 /// Rows at which a stack is full.

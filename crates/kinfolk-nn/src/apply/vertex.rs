@@ -11,7 +11,8 @@
 
 use super::dense::{Dense, Head, relu};
 use crate::GraphNetwork;
-use kinfolk::{Adjacency, Embeddings, Error, Progress, Result};
+use kinfolk::stages::Adjacency;
+use kinfolk::{Embeddings, Error, Progress, Result};
 use rayon::prelude::*;
 
 /// Rows of one product: enough to use a core well, few enough to stay in its cache.

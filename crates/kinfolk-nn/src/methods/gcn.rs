@@ -9,9 +9,11 @@ use crate::apply::{
     mixed_confidence, rebuilt_features, vertex_confidence,
 };
 use crate::{GraphNetwork, LearnedMethod, Linear, ModelFile};
+use kinfolk::laboratory::search;
+use kinfolk::stages::{Adjacency, DEFAULT_RADIUS};
 use kinfolk::{
-    Adjacency, Clustering, Context, DEFAULT_RADIUS, Error, GraphReport, KnnParams, Method, MethodInfo,
-    ParamSpec, Parameters, Problem, Reason, Report, Result, Tree, search,
+    Clustering, Context, Error, GraphReport, KnnParams, Method, MethodInfo, ParamSpec, Parameters, Problem,
+    Reason, Report, Result, Tree,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

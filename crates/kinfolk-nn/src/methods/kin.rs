@@ -2,7 +2,8 @@
 
 use crate::tensors::Tensor;
 use crate::{LearnedMethod, ModelFile};
-use kinfolk::{EdgeModel, Error, Kin, KinModel, Result, Whitening};
+use kinfolk::stages::{EdgeModel, Whitening};
+use kinfolk::{Error, Kin, KinModel, Result};
 use serde::{Deserialize, Serialize};
 
 /// The tag of the model file.

@@ -4,9 +4,8 @@
 
 use super::check_columns;
 use crate::{GraphNetwork, LearnedMethod, LtcParams, ModelFile, ProposalParams, ProposalSetting, ltc};
-use kinfolk::{
-    Clustering, Context, Error, Method, MethodInfo, Parameters, Problem, Reason, Report, Result, SizeLimit,
-};
+use kinfolk::stages::SizeLimit;
+use kinfolk::{Clustering, Context, Error, Method, MethodInfo, Parameters, Problem, Reason, Report, Result};
 use serde::{Deserialize, Serialize};
 
 /// The tag of the model file.

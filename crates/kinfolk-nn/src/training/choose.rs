@@ -2,8 +2,8 @@
 //!
 //! Cost: O(N) for each tau that is tried.
 
-use kinfolk::Links;
 use kinfolk::metrics::Judge;
+use kinfolk::stages::Links;
 use rayon::prelude::*;
 
 /// The tau, from 0 to 0.98 by 0.02, of the best score, and that score. The middle of several that are equal.

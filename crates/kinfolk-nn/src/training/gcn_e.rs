@@ -18,7 +18,8 @@ use super::params::{FitParams, at_least_one, one_per_row, within};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
 use crate::apply::Candidates;
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result};
+use kinfolk::stages::Adjacency;
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result};
 
 /// Parameters of [`train_gcn_e`].
 #[derive(Debug, Clone, PartialEq)]

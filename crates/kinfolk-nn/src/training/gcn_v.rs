@@ -20,18 +20,19 @@ use super::loss::Loss;
 use super::params::{FitParams, at_least_one, one_per_row};
 use super::random::Random;
 use super::sparse::{Operator, Sparse};
-use kinfolk::{Adjacency, Embeddings, KnnGraph, Progress, Result, s_avg, s_center, s_nbr};
+use kinfolk::stages::{Adjacency, s_avg, s_center, s_nbr};
+use kinfolk::{Embeddings, KnnGraph, Progress, Result};
 use std::collections::HashMap;
 
 /// The confidence that GCN-V is taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Target {
-    /// [`kinfolk::s_nbr`], Equation 1.
+    /// [`kinfolk::stages::s_nbr`], Equation 1.
     #[default]
     Neighbours,
-    /// [`kinfolk::s_avg`].
+    /// [`kinfolk::stages::s_avg`].
     Average,
-    /// [`kinfolk::s_center`].
+    /// [`kinfolk::stages::s_center`].
     Centre,
 }
 

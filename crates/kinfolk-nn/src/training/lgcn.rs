@@ -24,7 +24,8 @@ use crate::apply::pivots::{PivotScratch, push_pivot};
 use crate::apply::subgraphs::SubGraphs;
 use crate::{GraphNetwork, Lgcn, LgcnParams, PivotShape, link_probabilities, propagate};
 use kinfolk::metrics::Judge;
-use kinfolk::{Embeddings, Error, KnnGraph, Progress, Quiet, Result, SizeLimit};
+use kinfolk::stages::SizeLimit;
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Quiet, Result};
 
 /// Least probabilities that a link may need. One wrong link joins two identities and one right one suffices, so most are high.
 const LEAST: [f32; 12] = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999];

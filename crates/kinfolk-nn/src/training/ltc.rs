@@ -27,7 +27,8 @@ use crate::{
     Ltc, LtcParams, ProposalParams, ProposalSetting, Proposals, de_overlapped, proposal_scores, proposals,
 };
 use kinfolk::metrics::Judge;
-use kinfolk::{Adjacency, Embeddings, Error, KnnGraph, Progress, Result, SizeLimit};
+use kinfolk::stages::{Adjacency, SizeLimit};
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Result};
 
 /// Thresholds of proposals.
 const THRESHOLDS: usize = 8;

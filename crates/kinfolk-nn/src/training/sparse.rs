@@ -6,7 +6,7 @@
 //! Cost: 2 nnz D operations for each product; the transpose is built once, in O(nnz).
 
 use crate::apply::subgraphs::SubGraphs;
-use kinfolk::weighted_sum;
+use kinfolk::laboratory::weighted_sum;
 use rayon::prelude::*;
 use std::sync::Arc;
 

@@ -10,8 +10,9 @@ use super::rotation::Rotation;
 use super::sparse::{Operator, Sparse};
 use super::{GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v};
 use crate::{GraphNetwork, Linear, ModelFile};
+use kinfolk::stages::u_weight;
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{Context, Embeddings, KnnParams, Problem, Result, knn_graph, u_weight};
+use kinfolk::{Context, Embeddings, KnnParams, Problem, Result, knn_graph};
 
 #[allow(dead_code, reason = "only the reader of arrays is used here")]
 #[path = "../../tests/fixture/mod.rs"]
@@ -309,7 +310,7 @@ fn blocks_keep_to_their_rows_and_sum_to_one() {
 fn connectivity_is_learned_alike_on_any_number_of_threads() {
     let (embeddings, labels) = faces();
     let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
-    let confidence = u_weight(&graph, kinfolk::DEFAULT_RADIUS).unwrap();
+    let confidence = u_weight(&graph, kinfolk::stages::DEFAULT_RADIUS).unwrap();
     for loss in [Loss::Squares, Loss::CrossEntropy] {
         let params = GcnEParams { loss, ..quick_gcn_e() };
         let on = |threads: usize| {
@@ -374,11 +375,11 @@ fn with_all_neighbours_sampled_nothing_is_left_to_chance() {
     let loss = train(&params).history[0].training_loss;
     let (embeddings, labels) = faces();
     let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
-    let adjacency = kinfolk::Adjacency::from_knn(&graph, 0.0).unwrap();
+    let adjacency = kinfolk::stages::Adjacency::from_knn(&graph, 0.0).unwrap();
     let shape = Shape { dim: 16, convolutions: &[8, 6], hidden: 24, outputs: 1 };
     let network = initial(&shape, 0);
     let said = crate::vertex_confidence(&network, &embeddings, &adjacency, false, &()).unwrap().confidence;
-    let goals = kinfolk::s_nbr(&graph, &labels).unwrap();
+    let goals = kinfolk::stages::s_nbr(&graph, &labels).unwrap();
     let rows = super::division::divide(&labels, &params.fit).training;
     let squares = rows.iter().map(|&i| (said[i as usize] as f64 - goals[i as usize] as f64).powi(2));
     let expected = squares.sum::<f64>() / rows.len() as f64;

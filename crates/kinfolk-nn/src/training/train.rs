@@ -22,10 +22,8 @@ use crate::{
     edge_connectivity, vertex_confidence,
 };
 use kinfolk::metrics::Judge;
-use kinfolk::{
-    Adjacency, Context, DEFAULT_RADIUS, Embeddings, KnnGraph, KnnParams, Links, Problem, Progress, Quiet,
-    Result, knn_graph, nearest_candidates, u_weight,
-};
+use kinfolk::stages::{Adjacency, DEFAULT_RADIUS, Links, nearest_candidates, u_weight};
+use kinfolk::{Context, Embeddings, KnnGraph, KnnParams, Problem, Progress, Quiet, Result, knn_graph};
 
 /// Shares of the vertices that GCN-E may choose the parents of.
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];

@@ -109,6 +109,7 @@ impl Default for KnnParams {
 
 /// How a graph was found.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct KnnReport {
     /// Whether every neighbour is a true one.
     pub exact: bool,

@@ -68,7 +68,7 @@ proptest! {
         let network = network(seed, dim, &widths, outputs);
         let (features, graph) = set(seed ^ 1, n, dim, k);
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
-        let confidence = kinfolk::u_weight(&graph, 0.9).unwrap();
+        let confidence = kinfolk::stages::u_weight(&graph, 0.9).unwrap();
         let query = EdgeQuery { rho, candidates: if all { Candidates::AllNeighbours } else { Candidates::MoreConfident } };
         let found =
             edge_connectivity(&network, &features, &graph, &adjacency, &confidence, &query, &()).unwrap();

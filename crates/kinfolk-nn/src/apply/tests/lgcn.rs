@@ -90,7 +90,7 @@ fn naive_propagation(graph: &KnnGraph, links: &LinkProbabilities, th: f32, limit
         left = too_large;
         least += (1.0 - least) * f64::from(limit.step);
     }
-    kinfolk::number_by_size(&labels)
+    kinfolk::stages::number_by_size(&labels)
 }
 
 proptest! {

@@ -58,7 +58,7 @@ fn naive_de_overlapping(n: usize, proposals: &Proposals, scores: &[f32], least: 
         }
         best.map_or(i as i64, |at| (n + at) as i64)
     };
-    kinfolk::number_by_size(&(0..n).map(name).collect::<Vec<_>>())
+    kinfolk::stages::number_by_size(&(0..n).map(name).collect::<Vec<_>>())
 }
 
 proptest! {
@@ -177,7 +177,7 @@ proptest! {
                 let near = ids.iter().zip(similarities).take(setting.k);
                 edges.extend(near.filter(|e| *e.1 >= setting.th).map(|(&j, &s)| (i as u32, j, s.min(1.0))));
             }
-            let names = kinfolk::limited_components(n, edges, &params.limit, &()).unwrap();
+            let names = kinfolk::stages::limited_components(n, edges, &params.limit, &()).unwrap();
             for name in 0..n as u32 {
                 let members: Vec<u32> = (0..n as u32).filter(|&i| names[i as usize] == name).collect();
                 if members.len() >= 2 {

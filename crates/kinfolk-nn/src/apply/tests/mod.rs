@@ -7,7 +7,8 @@ mod ltc;
 use super::*;
 use crate::testing::{network, set};
 use crate::{GraphNetwork, Linear};
-use kinfolk::{Adjacency, Embeddings, KnnGraph, KnnParams, Result, SizeLimit, candidates};
+use kinfolk::stages::{Adjacency, SizeLimit, candidates};
+use kinfolk::{Embeddings, KnnGraph, KnnParams, Result};
 use proptest::prelude::*;
 
 type Rows = Vec<Vec<f64>>;

@@ -1,0 +1,13 @@
+//! The stages of the methods, one by one: confidence of each vertex, links between vertices, partition of the graph.
+//!
+//! [`Clusterer`](crate::Clusterer) runs them. Call them directly to build a method of your own; each is a function of its
+//! inputs and a plain struct of parameters.
+
+pub use crate::confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
+pub use crate::connectivity::{EdgeModel, Links, candidates, nearest_candidates};
+pub use crate::graph::Adjacency;
+pub use crate::partition::{
+    DisjointSets, Edge, EdgeEvidence, Flow, MapParams, Modules, SizeLimit, WeightedGraph, codelength,
+    limited_components, map_equation, natural_tau, number_by_size,
+};
+pub use crate::whitening::Whitening;
