@@ -122,6 +122,10 @@ impl Method for Dbscan {
         self
     }
 
+    fn operations(&self, rows: usize, dim: usize) -> f64 {
+        rows as f64 * rows as f64 * 2.0 * dim as f64
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
         let embeddings = problem.embeddings()?;

@@ -114,6 +114,10 @@ impl Method for Hdbscan {
         rows > HDBSCAN_UP_TO
     }
 
+    fn operations(&self, rows: usize, dim: usize) -> f64 {
+        if self.uses_graph(rows) { 0.0 } else { rows as f64 * rows as f64 * 2.0 * dim as f64 }
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
         let min_samples = self.min_samples_of(problem.len())?;

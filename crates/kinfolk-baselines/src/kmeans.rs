@@ -71,6 +71,11 @@ impl Method for Kmeans {
         self
     }
 
+    fn operations(&self, rows: usize, dim: usize) -> f64 {
+        let distances = rows as f64 * self.clusters.unwrap_or(0) as f64;
+        distances * 2.0 * dim as f64 * (self.iterations * self.restarts) as f64
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
         let embeddings = problem.embeddings()?;

@@ -95,6 +95,11 @@ impl Method for Meanshift {
         self
     }
 
+    fn operations(&self, rows: usize, dim: usize) -> f64 {
+        // All pairs, in dozens of steps.
+        24.0 * rows as f64 * rows as f64 * 2.0 * dim as f64
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
         let rows = Rows::from(problem.embeddings()?);

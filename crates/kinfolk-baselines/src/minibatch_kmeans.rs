@@ -76,6 +76,10 @@ impl Method for MinibatchKmeans {
         self
     }
 
+    fn operations(&self, rows: usize, dim: usize) -> f64 {
+        rows as f64 * self.clusters.unwrap_or(0) as f64 * 2.0 * dim as f64
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
         let embeddings = problem.embeddings()?;

@@ -94,6 +94,11 @@ impl Method for Spectral {
         self
     }
 
+    fn operations(&self, rows: usize, _dim: usize) -> f64 {
+        let clusters = self.clusters.unwrap_or(0) as f64;
+        rows as f64 * clusters * 8.0 * clusters
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
         let clusters = check::clusters(self.clusters, problem.len())?;

@@ -32,6 +32,13 @@ impl Progress for Bars {
         }
     }
 
+    fn warn(&self, text: &str) {
+        match &*self.current() {
+            Some(bar) => bar.suspend(|| eprintln!("warning: {text}")),
+            None => eprintln!("warning: {text}"),
+        }
+    }
+
     fn note(&self, text: &str) {
         if let Some(bar) = &*self.current() {
             bar.set_message(text.to_owned());

@@ -5,7 +5,7 @@
 
 use crate::errors::raise;
 use kinfolk::Progress;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,8 +82,12 @@ impl Job {
     }
 
     fn tell(&self, py: Python<'_>, watched: &Watched) -> PyResult<()> {
+        for warning in std::mem::take(&mut watched.stage().warnings) {
+            let text = std::ffi::CString::new(warning).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+        }
         let Some(report) = &self.report else { return Ok(()) };
-        let Stage { name, total, note } = watched.stage().clone();
+        let Stage { name, total, note, .. } = watched.stage().clone();
         // A stage may count a little more than it promised.
         let done = watched.done.load(Ordering::Relaxed).min(total);
         report.call1(py, (name, done, total, note)).map(drop)
@@ -101,6 +105,8 @@ struct Stage {
     name: String,
     total: u64,
     note: String,
+    /// Not yet passed on.
+    warnings: Vec<String>,
 }
 
 /// The state that the worker threads and the calling thread share.
@@ -119,12 +125,17 @@ impl Watched {
 
 impl Progress for Watched {
     fn begin(&self, stage: &str, total: u64) {
-        *self.stage() = Stage { name: stage.to_owned(), total, note: String::new() };
+        let warnings = std::mem::take(&mut self.stage().warnings);
+        *self.stage() = Stage { name: stage.to_owned(), total, note: String::new(), warnings };
         self.done.store(0, Ordering::Relaxed);
     }
 
     fn advance(&self, steps: u64) {
         self.done.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    fn warn(&self, text: &str) {
+        self.stage().warnings.push(text.to_owned());
     }
 
     fn note(&self, text: &str) {

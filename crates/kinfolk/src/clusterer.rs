@@ -2,6 +2,7 @@
 
 use crate::{
     Clustering, Context, Embeddings, Error, Kin, KnnGraph, Method, Problem, Progress, Result, Search,
+    forecast,
 };
 
 /// Clusters embeddings. The default method is [`Kin`], which needs neither labels nor thresholds. The command
@@ -102,6 +103,7 @@ impl<'a> Clusterer<'a> {
             let found = format!("{} on {} rows", info.name, problem.len());
             return Err(Error::Parameter { field, expected: "a method that uses neighbours", found });
         }
+        forecast::announce(&*self.method, problem, self.progress);
         self.method.run(problem, &Context::new(self.progress).with_seed(self.seed))
     }
 }

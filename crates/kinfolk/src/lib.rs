@@ -77,6 +77,7 @@ mod context;
 mod embeddings;
 mod error;
 mod explain;
+mod forecast;
 mod graph;
 pub mod io;
 mod knn;

@@ -14,6 +14,8 @@ pub trait Progress: Sync {
     fn advance(&self, steps: u64);
     /// A note about the current stage, such as the training loss; it replaces the previous note.
     fn note(&self, _text: &str) {}
+    /// Something to know before the work goes on, such as that it will take hours.
+    fn warn(&self, _text: &str) {}
     /// True once the caller wants to cancel: long stages then return [`Error::Cancelled`] soon.
     ///
     /// Called often and from many threads, so it should be cheap; once true it must stay true.

@@ -39,6 +39,12 @@ pub trait Method: Send + Sync {
         self.info().input != Input::Rows
     }
 
+    /// Roughly how many operations it takes for rows of `dim` columns beyond the search for neighbours, so that long runs
+    /// can be announced; 0 if that grows no faster than the graph.
+    fn operations(&self, _rows: usize, _dim: usize) -> f64 {
+        0.0
+    }
+
     /// Clusters the rows of a problem.
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering>;
 }
