@@ -172,7 +172,8 @@ fn tridiagonal(a: &mut Stripes, progress: &dyn Progress) -> Result<Tridiagonal> 
 /// The reflection that turns `x` into (alpha, 0, 0, ...), and alpha.
 fn reflection(x: &[f64]) -> (f64, Option<Vec<f64>>) {
     let rest: f64 = x[1..].iter().map(|v| v * v).sum();
-    if rest == 0.0 {
+    // What is so small that its square underflows is nothing, and could not be scaled.
+    if rest < f64::MIN_POSITIVE {
         return (x[0], None);
     }
     let length = (x[0] * x[0] + rest).sqrt();
@@ -547,6 +548,8 @@ mod tests {
         assert_eq!(values, [5.0, 2.0, -1.0]);
         assert_eq!(vectors, [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
         assert_eq!(dense(vec![0.0; 16], 4, &()).unwrap().0, [0.0; 4]);
+        let (values, vectors) = dense(vec![1e-160; 25], 5, &()).unwrap();
+        assert!(values.iter().chain(&vectors).all(|value| value.is_finite()));
         assert_eq!(dense(Vec::new(), 0, &()).unwrap(), (Vec::new(), Vec::new()));
     }
 }

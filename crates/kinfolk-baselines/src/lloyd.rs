@@ -4,6 +4,9 @@
 //!   D(x)^2, its squared distance to the nearest centre so far. D is brought up to date only every [`SEEDS`] centres, by
 //!   one product of matrices; in between a draw by the old D is accepted with probability D_now^2 / D_old^2, which is
 //!   drawing by D_now exactly, since D never grows.
+//! - Greedy seeding compares all rows with a few candidates for every centre. Beyond [`SKETCHED`] columns it looks at sketches
+//!   of the rows, their products with [`SKETCH`] random vectors of signs (Achlioptas, 2003), which keep distances well enough
+//!   to draw by.
 //! - The nearest centroid of x has the largest x . c - |c|^2 / 2: a product of matrices and a scan.
 //! - A centroid that lost all its rows takes half of another's, chosen by size, as faiss does: both are the old one moved by
 //!   1/1024 of itself in opposite directions.
@@ -24,6 +27,10 @@ const TASK: usize = 512;
 const TILE: usize = 512;
 /// Centres between two updates of the distances while seeding.
 const SEEDS: usize = 64;
+/// Columns beyond which greedy seeding works on sketches.
+const SKETCHED: usize = 2_000;
+/// Columns of a sketch: squared distances are right to about sqrt(2 / 128) = 12%.
+const SKETCH: usize = 128;
 
 /// Means of rows, and -|c|^2 / 2 of each.
 #[derive(Debug, Clone, PartialEq)]
@@ -239,11 +246,9 @@ pub(crate) struct Fitted {
 
 /// k-means++ and Lloyd's iterations.
 pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Progress) -> Result<Fitted> {
-    let squares: Vec<f32> =
-        (0..rows.len()).into_par_iter().with_min_len(64).map(|i| square(rows.row(i))).collect();
+    let squares = squares_of(rows);
     progress.begin("seeds", how.clusters as u64);
-    let draw = if how.greedy { greedy_plus_plus } else { plus_plus };
-    let mut centroids = Centroids::of_rows(rows, &draw(rows, &squares, how.clusters, stream, progress)?);
+    let mut centroids = Centroids::of_rows(rows, &seeds(rows, &squares, how, stream, progress)?);
     progress.begin("iterations", how.iterations as u64);
     let mut nearest = centroids.nearest(rows, progress)?;
     let mut last = inertia(&squares, &nearest);
@@ -266,6 +271,47 @@ pub(crate) fn fit(rows: Rows, how: &Fit, stream: &mut Stream, progress: &dyn Pro
     }
     let inertia = inertia(&squares, &nearest);
     Ok(Fitted { nearest, inertia })
+}
+
+/// The squared length of each row.
+fn squares_of(rows: Rows) -> Vec<f32> {
+    (0..rows.len()).into_par_iter().with_min_len(64).map(|i| square(rows.row(i))).collect()
+}
+
+/// The rows that become the first centroids.
+fn seeds(
+    rows: Rows,
+    squares: &[f32],
+    how: &Fit,
+    stream: &mut Stream,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
+    if !how.greedy {
+        return plus_plus(rows, squares, how.clusters, stream, progress);
+    }
+    if rows.dim <= SKETCHED {
+        return greedy_plus_plus(rows, squares, how.clusters, stream, progress);
+    }
+    let data = sketches(rows, &signs(rows.dim, stream));
+    let sketches = Rows { data: &data, dim: SKETCH };
+    greedy_plus_plus(sketches, &squares_of(sketches), how.clusters, stream, progress)
+}
+
+/// [`SKETCH`] random vectors, each entry 1 or -1 over the square root of their number.
+fn signs(dim: usize, stream: &mut Stream) -> Vec<f32> {
+    let size = 1.0 / (SKETCH as f32).sqrt();
+    (0..SKETCH * dim).map(|_| if stream.uniform() < 0.5 { size } else { -size }).collect()
+}
+
+/// The products of each row with each of the vectors.
+fn sketches(rows: Rows, vectors: &[f32]) -> Vec<f32> {
+    let vectors = Rows { data: vectors, dim: rows.dim };
+    let mut out = vec![0.0; rows.len() * vectors.len()];
+    out.par_chunks_mut(TASK * vectors.len()).enumerate().for_each(|(task, tile)| {
+        let first = task * TASK;
+        products(rows.part(first..first + tile.len() / vectors.len()), vectors, tile, false);
+    });
+    out
 }
 
 /// The sum of squared distances to the nearest centroid, in an order that does not depend on threads.
@@ -554,6 +600,27 @@ mod tests {
         let plain = mean(&|stream| plus_plus(rows, &squares, 30, stream, &()).unwrap());
         let greedy = mean(&|stream| greedy_plus_plus(rows, &squares, 30, stream, &()).unwrap());
         assert!(greedy < plain, "{greedy} {plain}");
+    }
+
+    #[test]
+    fn sketches_keep_distances() {
+        let (rows, _) = crate::testing::synthetic(30);
+        let rows = Rows::from(&rows);
+        let vectors = signs(rows.dim, &mut Stream::new(3, 0));
+        let [data, on_three] = on_one_and_three_threads(|| sketches(rows, &vectors));
+        assert_eq!(data, on_three);
+        for (at, found) in data.iter().enumerate() {
+            let vector = &vectors[at % SKETCH * rows.dim..][..rows.dim];
+            let expected: f32 = rows.row(at / SKETCH).iter().zip(vector).map(|(x, s)| x * s).sum();
+            assert!((found - expected).abs() < 1e-5);
+        }
+        let sketched = Rows { data: &data, dim: SKETCH };
+        let (squares, of_sketches) = (squares_of(rows), squares_of(sketched));
+        for i in 0..rows.len() / 2 {
+            let other = rows.len() - 1 - i;
+            let (is, was) = (distance(sketched, &of_sketches, i, other), distance(rows, &squares, i, other));
+            assert!((is - was).abs() <= 0.6 * was + 1e-5, "{is} {was}");
+        }
     }
 
     #[test]

@@ -300,6 +300,22 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Known vectors that stay leave the others as the dense problem has them.
+        #[test]
+        fn eigenvalues_are_those_of_the_dense_matrix(graph in graphs(), share in 0.0..1.0) {
+            let matrix = Normalised::of(&graph);
+            let n = graph.len();
+            let want = 1 + (share * (n - 1) as f64) as usize;
+            let mut full = vec![0.0; n * n];
+            (0..n).for_each(|i| matrix.row(i).for_each(|(j, value)| full[i * n + j] += value));
+            let (expected, _) = dense(full, n, &()).unwrap();
+            let (found, vectors) = largest(&matrix, matrix.components(want), want, 3, &()).unwrap();
+            prop_assert_eq!(vectors.len(), want * n);
+            for (found, expected) in found.iter().zip(&expected) {
+                prop_assert!((found - expected).abs() < 1e-6, "{:?} {:?}", found, expected);
+            }
+        }
+
         /// Eigenvalue 1 belongs to the vectors of components.
         #[test]
         fn components_are_eigenvectors(graph in graphs(), most in 1usize..6) {
@@ -367,6 +383,23 @@ mod tests {
             let found = on_graph(&Spectral { clusters: Some(9), assign }, &graph).unwrap();
             assert!(same_groups(&found.labels, &expected), "{assign:?} {:?}", found.labels);
         }
+    }
+
+    #[test]
+    fn thousands_of_clusters_are_found() {
+        // Pairs of rows, the first 60 of them in a chain of weak edges: these take the search, the others are components.
+        let (clusters, chained) = (2_504, 60);
+        let neighbours = |i: usize| {
+            let next = (i + 2) % (2 * chained);
+            [(i ^ 1, 0.9), (next, if i < 2 * chained - 2 { 0.02 } else { 0.0 })]
+        };
+        let edges = (0..2 * clusters).flat_map(neighbours);
+        let (ids, similarities) = edges.map(|(j, s)| (j as u32, s)).unzip();
+        let graph = KnnGraph::from_parts(2 * clusters, 2, ids, similarities, "test").unwrap();
+        let truth: Vec<i64> = (0..2 * clusters as i64).map(|i| i / 2).collect();
+        let found = on_graph(&Spectral { clusters: Some(clusters), ..Default::default() }, &graph).unwrap();
+        let scores = kinfolk::metrics::evaluate(&truth, &found.labels).unwrap();
+        assert!(scores.bcubed.f > 0.95, "{scores:?}");
     }
 
     #[test]
