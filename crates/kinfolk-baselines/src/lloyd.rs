@@ -606,7 +606,7 @@ mod tests {
     fn sketches_keep_distances() {
         let (rows, _) = crate::testing::synthetic(30);
         let rows = Rows::from(&rows);
-        let vectors = signs(rows.dim, &mut Stream::new(3, 0));
+        let vectors = signs(rows.dim, &mut stream(3, 0));
         let [data, on_three] = on_one_and_three_threads(|| sketches(rows, &vectors));
         assert_eq!(data, on_three);
         for (at, found) in data.iter().enumerate() {
