@@ -66,7 +66,7 @@ def test_cluster_says_what_it_lacks(small):
         kinfolk.cluster(method="kin")
     with pytest.raises(ValueError, match="X: expected embeddings or a graph"):
         kinfolk.cluster()
-    with pytest.raises(ValueError, match="clusters: expected the number of clusters"):
+    with pytest.raises(ValueError, match="clusters: expected how many clusters"):
         kinfolk.cluster(X, method="kmeans")
     with pytest.raises(ValueError, match="X: expected the rows, which this method needs"):
         kinfolk.cluster(graph=kinfolk.knn_graph(X, k=5), method="kmeans", clusters=3)
