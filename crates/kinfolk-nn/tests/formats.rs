@@ -2,9 +2,10 @@
 //!
 //! `KINFOLK_BLESS=1 cargo nextest run -p kinfolk-nn formats` writes those of the present version anew, for a new version.
 
-use kinfolk::KinModel;
 use kinfolk::stages::EdgeModel;
+use kinfolk::{Context, Embeddings, KinModel, Problem};
 use kinfolk_nn::stages::{LgcnParams, LtcParams};
+use kinfolk_nn::training::{FitParams, GcnEParams, GcnVParams, TrainParams, Unfinished, train};
 use kinfolk_nn::{
     GcnConfig, GcnModel, GraphNetwork, LearnedMethod, Lgcn, Linear, Ltc, MODEL_FORMAT, ModelFile,
     read_kin_model, write_kin_model,
@@ -74,4 +75,34 @@ fn models_of_versions_1_and_2_are_read() {
         let model = GcnModel::from_file(file).unwrap();
         assert_eq!(model.gcn_e.is_some(), name != "gcn_v", "{name}");
     }
+}
+
+/// Weights depend on the processor and epochs on the clock, so the file is stored once and must be written again as it was.
+#[test]
+fn unfinished_training_is_read_and_written_as_ever() {
+    let path = golden("unfinished");
+    if std::env::var_os("KINFOLK_BLESS").is_some() {
+        let rows = (0..24).flat_map(|i| [1.0, (i % 4) as f32 + 0.01 * i as f32]).collect();
+        let embeddings = Embeddings::from_rows(rows, 2, "golden").unwrap();
+        let labels: Vec<i64> = (0..24).map(|i| i % 4).collect();
+        let fit = FitParams { epochs: 2, batch: 8, validation: 0.5, ..FitParams::default() };
+        let gcn_v = GcnVParams { convolutions: vec![3], hidden: 2, fit: fit.clone(), ..Default::default() };
+        let gcn_e = GcnEParams { convolutions: vec![3, 2], hidden: 2, fit, ..Default::default() };
+        let params = TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(4) };
+        let problem = Problem::new(&embeddings).with_labels(&labels).unwrap().with_k(Some(4)).unwrap();
+        let mut epochs = 0;
+        let mut save = |unfinished: &Unfinished| {
+            epochs += 1;
+            if epochs == 3 { unfinished.write(&path) } else { Ok(()) }
+        };
+        train(&problem, &params, None, &mut save, &Context::default()).unwrap();
+    }
+    let unfinished = Unfinished::read(&path).unwrap();
+    assert_eq!(unfinished.gcn_v.as_ref().unwrap().history.len(), 2);
+    assert_eq!(unfinished.state.best.history.len(), 1);
+    assert_eq!(unfinished.state.now.convolutions.len(), 2);
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy.safetensors");
+    unfinished.write(&copy).unwrap();
+    assert!(std::fs::read(&path).unwrap() == std::fs::read(&copy).unwrap(), "is it a new version?");
 }

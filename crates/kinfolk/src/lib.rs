@@ -1,7 +1,7 @@
 //! kinfolk groups embeddings of the same identity: faces, products, voices, sentences, whatever a network
 //! embeds so that relatives are near each other.
 //!
-//! # The way data flows
+//! # Data flow
 //!
 //! ```text
 //! file -> Embeddings -> KnnGraph -> Adjacency -> confidence -> connectivity -> partition -> labels
@@ -14,7 +14,7 @@
 //!
 //! # A tour
 //!
-//! A set to work on: 40 made-up identities, as hard to tell apart as real faces.
+//! A set to work on: 40 synthetic identities, as hard to tell apart as real faces.
 //!
 //! ```
 //! use kinfolk::synth::{Synth, SynthParams};

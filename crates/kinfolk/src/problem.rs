@@ -4,7 +4,7 @@
 use crate::{Context, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Result, Search, knn_graph};
 use std::borrow::Cow;
 
-/// The most neighbours of a row that a search is asked for. Methods gain nothing from more than a few hundred, and time
+/// The largest K of a search. Methods gain nothing from more than a few hundred, and time
 /// and memory grow with K.
 pub const MAX_K: usize = 1024;
 
@@ -140,7 +140,7 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The number of neighbours that was asked for.
+    /// The requested number of neighbours.
     pub fn k(&self) -> Option<usize> {
         self.k
     }
@@ -150,7 +150,7 @@ impl<'a> Problem<'a> {
         self.search
     }
 
-    /// Parameters of a search for the K that was asked for, or else `default_k`.
+    /// Parameters of a search for the requested K, or else `default_k`.
     pub fn knn_params(&self, default_k: usize, context: &Context) -> KnnParams {
         let k = self.k.unwrap_or(default_k);
         KnnParams { k, search: self.search, seed: context.seed(), ..KnnParams::default() }

@@ -27,7 +27,7 @@ pub struct GcnEParams {
     /// Edges below this similarity are left out of the adjacency. Default 0.
     pub th_sim: f32,
     /// Share of the vertices, by descending confidence, whose candidate sets are learned from: those that the network
-    /// will be asked about, and some more. Default 0.5.
+    /// will be applied to, and some more. Default 0.5.
     pub rho: f32,
     /// Which neighbours are candidates. Default: those of higher confidence.
     pub candidates: Candidates,

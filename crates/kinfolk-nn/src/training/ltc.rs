@@ -6,7 +6,7 @@
 //! its rows as seed, drawn anew in each epoch; the target of each row is whether it has the seed's identity, the loss is cross-entropy. Proposals of
 //! identities that are held out are judged by, not learned from.
 //!
-//! Which of the thresholds proposals are made at, their least score, and whether GCN-S is asked, are chosen on the held-out
+//! Which of the thresholds proposals are made at, their least score, and whether GCN-S is applied, are chosen on the held-out
 //! identities: a score that is a little too kind to large proposals ruins what many thresholds could bring.
 //!
 //! Cost of an epoch: 6 (number of weights) operations for each row of each proposal.
@@ -91,7 +91,7 @@ impl LtcTraining {
 pub struct ProposalChoice {
     /// The thresholds that proposals are made at, descending.
     pub thresholds: Vec<f32>,
-    /// Whether GCN-S was asked.
+    /// Whether GCN-S is applied.
     pub segment: bool,
     /// Least score of a proposal.
     pub least: f32,
@@ -125,11 +125,14 @@ pub fn train_ltc(
     one_per_row("graph", "vertices", graph.len(), embeddings)?;
     let division = held_out(divide(labels, &params.fit), &params.fit)?;
     let adjacency = Adjacency::from_knn(graph, 0.0)?;
-    let usual = LtcParams::default();
+    let defaults = LtcParams::default();
     let limit = SizeLimit { max_size: largest_identity(labels), ..SizeLimit::default() };
-    let ways =
-        ProposalParams { settings: proposal_settings(graph, THRESHOLDS), limit, ..usual.proposals.clone() };
-    let pool = proposals(embeddings, graph, &ways, progress)?;
+    let widest = ProposalParams {
+        settings: proposal_settings(graph, THRESHOLDS),
+        limit,
+        ..defaults.proposals.clone()
+    };
+    let pool = proposals(embeddings, graph, &widest, progress)?;
     let judged = Judged::new(labels, &pool);
 
     let all = Fitting {
@@ -152,11 +155,11 @@ pub fn train_ltc(
     let gcn_s = all.fit(&Outliers(&all), &outliers, Loss::CrossEntropy, &params.segment_fit(), progress)?;
 
     let networks = [&gcn_d.network, &gcn_s.network];
-    let range = usual.segment.unwrap_or([0.3, 0.7]);
+    let range = defaults.segment.unwrap_or([0.3, 0.7]);
     let judge = Judge::new(labels, division.validation);
     let mut choices = Vec::new();
-    for window in windows(&ways.settings) {
-        let some = ProposalParams { settings: window.to_vec(), ..ways.clone() };
+    for window in windows(&widest.settings) {
+        let some = ProposalParams { settings: window.to_vec(), ..widest.clone() };
         let mut pool = proposals(embeddings, graph, &some, progress)?;
         let mut scores = proposal_scores(networks[0], embeddings, &adjacency, &pool, progress)?;
         for segment in [false, true] {
@@ -168,7 +171,7 @@ pub fn train_ltc(
                     &pool,
                     &scores,
                     range,
-                    ways.min_size,
+                    widest.min_size,
                     progress,
                 )?;
                 scores.extend(proposal_scores(networks[0], embeddings, &adjacency, &left, progress)?);
@@ -182,9 +185,9 @@ pub fn train_ltc(
         }
     }
     let best = choices.iter().fold(&choices[0], |best, choice| if choice.f > best.f { choice } else { best });
-    let chosen = ways.settings.iter().filter(|setting| best.thresholds.contains(&setting.th));
+    let chosen = widest.settings.iter().filter(|setting| best.thresholds.contains(&setting.th));
     let params = LtcParams {
-        proposals: ProposalParams { settings: chosen.copied().collect(), ..ways.clone() },
+        proposals: ProposalParams { settings: chosen.copied().collect(), ..widest.clone() },
         least: best.least,
         segment: Some(range).filter(|_| best.segment),
     };
@@ -441,9 +444,9 @@ mod tests {
     fn the_networks_in_training_are_those_that_are_applied() {
         let [(embeddings, labels, graph), _] = labelled_sets();
         let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
-        let ways =
+        let widest =
             ProposalParams { settings: proposal_settings(&graph, THRESHOLDS), ..ProposalParams::default() };
-        let pool = proposals(&embeddings, &graph, &ways, &()).unwrap();
+        let pool = proposals(&embeddings, &graph, &widest, &()).unwrap();
         let judged = Judged::new(&labels, &pool);
         let params = quick();
         let fitting = Fitting {
