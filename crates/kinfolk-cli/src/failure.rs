@@ -72,7 +72,7 @@ impl From<Error> for Failure {
 }
 
 /// Fields that have an option of their own.
-const OPTIONS: [&str; 27] = [
+const OPTIONS: [&str; 31] = [
     "batch",
     "clusters",
     "confidence",
@@ -80,6 +80,7 @@ const OPTIONS: [&str; 27] = [
     "device",
     "dim",
     "epochs",
+    "epochs_e",
     "graph",
     "identities",
     "k_rebuild",
@@ -93,8 +94,11 @@ const OPTIONS: [&str; 27] = [
     "param",
     "prefer",
     "radius",
+    "rebuild",
     "recall",
+    "recipe",
     "rho",
+    "rotate",
     "split",
     "target",
     "tau",

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-const METHODS: [&str; 18] = [
+const METHODS: [&str; 20] = [
     "kmeans",
     "minibatch-kmeans",
     "hac",
@@ -25,6 +25,8 @@ const METHODS: [&str; 18] = [
     "infomap",
     "density",
     "kin",
+    "gcn-v-paper",
+    "gcn-ve-paper",
     "gcn-v",
     "gcn-ve",
 ];

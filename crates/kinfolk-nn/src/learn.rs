@@ -1,8 +1,8 @@
 //! What `train` needs to know of a method that learns: its parameters, and how to train it.
 
 use crate::training::{
-    Compute, FitParams, FittedNetwork, GcnEParams, GcnVParams, LgcnTraining, Loss, LtcTraining, Target,
-    TrainParams, Unfinished, train, train_lgcn, train_ltc,
+    Choices, Compute, FitParams, FittedNetwork, GcnEParams, GcnVParams, LgcnTraining, Loss, LtcTraining,
+    Target, TrainParams, Unfinished, train, train_lgcn, train_ltc,
 };
 use crate::{Candidates, Gcn, LearnedMethod, ModelFile, PivotShape};
 use kinfolk::{Context, Kin, KinTraining, MethodInfo, Parameters, Problem, Result, train_kin};
@@ -98,10 +98,28 @@ impl Learn for KinLearner {
     }
 }
 
+/// Which of its choices training makes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Recipe {
+    /// Whatever does best on held-out identities; what does not help is left out.
+    #[default]
+    Tuned,
+    /// Sections 3 and 4.1 of the paper, to the letter.
+    Paper,
+}
+
+kinfolk::word_values!(Recipe: "tuned or paper", "tuned" => Recipe::Tuned, "paper" => Recipe::Paper);
+
+/// Epochs of GCN-E in the published code.
+const PAPER_EPOCHS_E: usize = 40;
+
 kinfolk::parameters! {
     /// Trains GCN-V.
     #[derive(Debug, Clone, PartialEq)]
     pub struct GcnVTraining {
+        /// tuned: whatever does best on held-out identities. paper: sections 3 and 4.1 of the paper, without rotations or
+        /// density, always with the rebuilt graph, and with GCN-E where it is trained.
+        pub recipe: Recipe = Recipe::Tuned;
         /// Passes over the rows.
         pub epochs: usize = 20, "at least 1", |epochs| *epochs >= 1;
         /// Rows in one step of training; auto is 64, up to 256 where there are many rows.
@@ -116,6 +134,16 @@ kinfolk::parameters! {
         pub target: Target = Target::Neighbours;
         /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V; auto is as many as in the graph itself.
         pub k_rebuild: Option<usize> = None, "at least 1", |k| *k != Some(0);
+        /// Share of density in the confidence; auto is the best on held-out identities, for recipe paper 0.
+        pub density: Option<f32> = None, "a share from 0 to 1",
+            |density| density.is_none_or(|density| (0.0..=1.0).contains(&density));
+        /// Whether every batch is rotated at random; auto is true, for recipe paper false.
+        pub rotate: Option<bool> = None;
+        /// Whether the graph is rebuilt from the embeddings of GCN-V; auto is the better on held-out identities, for recipe
+        /// paper true.
+        pub rebuild: Option<bool> = None;
+        /// Similarity at which links are cut; auto is the best on held-out identities.
+        pub tau: Option<f32> = None, "-1 to 1", |tau| tau.is_none_or(|tau| (-1.0..=1.0).contains(&tau));
         /// Where to train.
         pub device: Compute = Compute::Cpu;
     }
@@ -125,6 +153,9 @@ kinfolk::parameters! {
     /// Trains GCN-V, then GCN-E.
     #[derive(Debug, Clone, PartialEq)]
     pub struct GcnVeTraining {
+        /// tuned: whatever does best on held-out identities. paper: sections 3 and 4.1 of the paper, without rotations or
+        /// density, always with the rebuilt graph, and with GCN-E where it is trained.
+        pub recipe: Recipe = Recipe::Tuned;
         /// Passes of GCN-V over the rows.
         pub epochs: usize = 20, "at least 1", |epochs| *epochs >= 1;
         /// Rows or candidate sets in one step of training; auto is 64, of rows up to 256 where there are many.
@@ -143,15 +174,39 @@ kinfolk::parameters! {
         pub loss: Loss = Loss::Squares;
         /// 1: GCN-E chooses from the neighbours of higher confidence; -1: from all neighbours.
         pub m: i64 = 1, "1 or -1", |m| *m == 1 || *m == -1;
+        /// Share of density in the confidence; auto is the best on held-out identities, for recipe paper 0.
+        pub density: Option<f32> = None, "a share from 0 to 1",
+            |density| density.is_none_or(|density| (0.0..=1.0).contains(&density));
+        /// Whether every batch is rotated at random; auto is true, for recipe paper false.
+        pub rotate: Option<bool> = None;
+        /// Whether the graph is rebuilt from the embeddings of GCN-V; auto is the better on held-out identities, for recipe
+        /// paper true.
+        pub rebuild: Option<bool> = None;
+        /// Similarity at which links are cut; auto is the best on held-out identities.
+        pub tau: Option<f32> = None, "-1 to 1", |tau| tau.is_none_or(|tau| (-1.0..=1.0).contains(&tau));
+        /// Share of the rows, the most confident ones, whose parents GCN-E chooses; auto is the best on held-out identities,
+        /// or 0 if GCN-E does not help there, for recipe paper 0.2.
+        pub rho: Option<f32> = None, "a share from 0 to 1", |rho| rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
+        /// Passes of GCN-E over its candidate sets; auto is 4, for recipe paper 40.
+        pub epochs_e: Option<usize> = None, "at least 1", |epochs| *epochs != Some(0);
         /// Where to train.
         pub device: Compute = Compute::Cpu;
     }
 }
 
 impl GcnVTraining {
-    fn params(&self, rows: usize, seed: u64) -> TrainParams {
+    /// What [`train`] does for this many rows.
+    pub fn params(&self, rows: usize, seed: u64) -> TrainParams {
         let default = GcnVParams::default();
+        let is_paper = self.recipe == Recipe::Paper;
+        let by_recipe = if is_paper { Choices::PAPER } else { Choices::default() };
         TrainParams {
+            choices: Choices {
+                rebuild: self.rebuild.or(by_recipe.rebuild),
+                density: self.density.or(by_recipe.density),
+                rho: by_recipe.rho,
+                tau: self.tau,
+            },
             gcn_v: GcnVParams {
                 target: self.target,
                 convolutions: vec![default.convolutions[0]; self.layers],
@@ -161,6 +216,7 @@ impl GcnVTraining {
                     batch: self.batch.unwrap_or((rows / 800).next_power_of_two().clamp(64, 256)),
                     learning_rate: self.learning_rate,
                     validation: self.validation,
+                    rotate: self.rotate.unwrap_or(!is_paper),
                     compute: self.device,
                     seed,
                     ..default.fit.clone()
@@ -174,27 +230,59 @@ impl GcnVTraining {
 }
 
 impl GcnVeTraining {
-    fn params(&self, rows: usize, seed: u64) -> TrainParams {
+    /// What [`train`] does for this many rows.
+    pub fn params(&self, rows: usize, seed: u64) -> TrainParams {
         let GcnVeTraining {
-            epochs, batch, learning_rate, validation, layers, target, k_rebuild, device, ..
+            recipe,
+            epochs,
+            batch,
+            learning_rate,
+            validation,
+            layers,
+            target,
+            k_rebuild,
+            density,
+            rotate,
+            rebuild,
+            tau,
+            device,
+            ..
         } = *self;
-        let vertices =
-            GcnVTraining { epochs, batch, learning_rate, validation, layers, target, k_rebuild, device };
+        let vertices = GcnVTraining {
+            recipe,
+            epochs,
+            batch,
+            learning_rate,
+            validation,
+            layers,
+            target,
+            k_rebuild,
+            density,
+            rotate,
+            rebuild,
+            tau,
+            device,
+        };
+        let params = vertices.params(rows, seed);
+        let by_recipe = (recipe == Recipe::Paper).then_some(PAPER_EPOCHS_E);
         let default = GcnEParams::default();
         let gcn_e = GcnEParams {
             candidates: if self.m == -1 { Candidates::AllNeighbours } else { Candidates::MoreConfident },
             loss: self.loss,
             fit: FitParams {
+                epochs: self.epochs_e.or(by_recipe).unwrap_or(default.fit.epochs),
                 batch: batch.unwrap_or(default.fit.batch),
                 learning_rate,
                 validation,
+                rotate: params.gcn_v.fit.rotate && default.fit.rotate,
                 compute: device,
                 seed,
                 ..default.fit.clone()
             },
             ..default
         };
-        TrainParams { gcn_e: Some(gcn_e), ..vertices.params(rows, seed) }
+        let choices = Choices { rho: self.rho.or(params.choices.rho), ..params.choices };
+        TrainParams { gcn_e: Some(gcn_e), choices, ..params }
     }
 }
 
@@ -399,5 +487,40 @@ impl Trained {
     /// The model file.
     pub fn model(&self) -> Option<ModelFile> {
         self.method.to_model()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipes_differ_in_what_they_leave_open() {
+        let tuned = GcnVeTraining::default().params(1000, 3);
+        assert_eq!(tuned.choices, Choices::default());
+        assert!(tuned.gcn_v.fit.rotate && tuned.gcn_v.fit.seed == 3);
+
+        let paper = GcnVeTraining { recipe: Recipe::Paper, ..GcnVeTraining::default() };
+        let params = paper.params(1000, 0);
+        assert_eq!(params.choices, Choices::PAPER);
+        let gcn_e = params.gcn_e.unwrap();
+        assert!(!params.gcn_v.fit.rotate && !gcn_e.fit.rotate);
+        assert_eq!((params.gcn_v.convolutions.len(), gcn_e.convolutions.len()), (1, 4));
+        assert_eq!(gcn_e.fit.epochs, PAPER_EPOCHS_E);
+
+        // Each can be set by itself.
+        let other = GcnVeTraining {
+            density: Some(0.5),
+            rotate: Some(true),
+            rebuild: Some(false),
+            rho: Some(0.7),
+            tau: Some(0.6),
+            epochs_e: Some(2),
+            ..paper
+        };
+        let params = other.params(1000, 0);
+        let given = Choices { rebuild: Some(false), density: Some(0.5), rho: Some(0.7), tau: Some(0.6) };
+        assert_eq!(params.choices, given);
+        assert!(params.gcn_v.fit.rotate && params.gcn_e.unwrap().fit.epochs == 2);
     }
 }

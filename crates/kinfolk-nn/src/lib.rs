@@ -33,8 +33,8 @@ mod weights;
 pub use checkpoint::{parse_checkpoint, read_checkpoint};
 #[cfg(feature = "training")]
 pub use learn::{
-    Checkpoints, GcnVTraining, GcnVeTraining, KinLearner, Learn, LgcnLearner, LtcLearner, Save, Trained,
-    Trial,
+    Checkpoints, GcnVTraining, GcnVeTraining, KinLearner, Learn, LgcnLearner, LtcLearner, Recipe, Save,
+    Trained, Trial,
 };
 pub use methods::gcn::{Gcn, GcnConfig, GcnModel, GcnResult, GcnSettings};
 pub use methods::kin::{read_kin_model, write_kin_model};

@@ -33,7 +33,7 @@ fn gcn_ends_wherever_it_is_cancelled() {
     let gcn_v = GcnVParams { convolutions: vec![8], hidden: 8, fit: quick(), ..Default::default() };
     let gcn_e = GcnEParams { convolutions: vec![8], hidden: 8, fit: quick(), ..Default::default() };
     ends_wherever_it_is_cancelled("GCN-V", |progress| train_gcn_v(&rows, &labels, &graph, &gcn_v, progress));
-    let params = TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(10) };
+    let params = TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(10), choices: Default::default() };
     let problem = Problem::new(&rows).with_labels(&labels).unwrap().with_k(Some(10)).unwrap();
     let run = |progress: &dyn kinfolk::Progress| {
         train(&problem, &params, None, &mut |_| Ok(()), &Context::new(progress))

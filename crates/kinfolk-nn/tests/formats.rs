@@ -88,7 +88,8 @@ fn unfinished_training_is_read_and_written_as_ever() {
         let fit = FitParams { epochs: 2, batch: 8, validation: 0.5, ..FitParams::default() };
         let gcn_v = GcnVParams { convolutions: vec![3], hidden: 2, fit: fit.clone(), ..Default::default() };
         let gcn_e = GcnEParams { convolutions: vec![3, 2], hidden: 2, fit, ..Default::default() };
-        let params = TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(4) };
+        let params =
+            TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(4), choices: Default::default() };
         let problem = Problem::new(&embeddings).with_labels(&labels).unwrap().with_k(Some(4)).unwrap();
         let mut epochs = 0;
         let mut save = |unfinished: &Unfinished| {

@@ -51,6 +51,10 @@ pub struct Arguments {
 /// Parameters of training.
 #[derive(Args)]
 struct Settings {
+    /// tuned: whatever does best on held-out identities; paper: the published recipe to the letter, with neither rotations
+    /// nor density, and GCN-E always used; gcn-v and gcn-ve [default: tuned]
+    #[arg(long, value_name = "NAME")]
+    recipe: Option<String>,
     /// Epochs [default: 20 for GCN-V, 4 for L-GCN, 10 for LTC, 3 for kin]
     #[arg(long, value_name = "E")]
     epochs: Option<String>,
@@ -73,6 +77,26 @@ struct Settings {
     /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V [default: the value of -k]
     #[arg(long, value_name = "K")]
     k_rebuild: Option<String>,
+    /// Share of density in the confidence [default: the best on held-out identities; recipe paper 0]
+    #[arg(long, value_name = "SHARE")]
+    density: Option<String>,
+    /// Rotate every batch at random: true or false [default: true; recipe paper false]
+    #[arg(long, value_name = "BOOL")]
+    rotate: Option<String>,
+    /// Rebuild the graph from the embeddings of GCN-V: true or false [default: the better on held-out identities; recipe
+    /// paper true]
+    #[arg(long, value_name = "BOOL")]
+    rebuild: Option<String>,
+    /// Similarity at which links are cut [default: the best on held-out identities]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    tau: Option<String>,
+    /// Share of the rows, the most confident ones, whose parents GCN-E chooses [default: the best on held-out identities;
+    /// recipe paper 0.2]
+    #[arg(long, value_name = "SHARE")]
+    rho: Option<String>,
+    /// Epochs of GCN-E [default: 4; recipe paper 40]
+    #[arg(long, value_name = "E")]
+    epochs_e: Option<String>,
     /// Loss of GCN-E: squares, as in the paper, or cross-entropy, as in its published code [default: squares]
     #[arg(long, value_name = "NAME")]
     loss: Option<String>,
@@ -88,6 +112,13 @@ impl Settings {
     fn parameters(&self) -> MethodParameters<'_> {
         let mut given = MethodParameters::default();
         for (option, name, value) in [
+            ("--recipe", "recipe", &self.recipe),
+            ("--density", "density", &self.density),
+            ("--rotate", "rotate", &self.rotate),
+            ("--rebuild", "rebuild", &self.rebuild),
+            ("--tau", "tau", &self.tau),
+            ("--rho", "rho", &self.rho),
+            ("--epochs-e", "epochs_e", &self.epochs_e),
             ("--epochs", "epochs", &self.epochs),
             ("--batch", "batch", &self.batch),
             ("--learning-rate", "learning_rate", &self.learning_rate),
@@ -204,14 +235,19 @@ fn config(trained: &Trained) -> Map<String, Value> {
     trained.model().map(|model| model.description().clone()).unwrap_or_default()
 }
 
-/// Notes for users of the model.
+/// Networks that were trained and are not used.
 fn notes(trained: &Trained) -> Vec<&'static str> {
-    let left_out =
-        trained.networks.iter().any(|network| network.0 == "gcn_e") && config(trained)["rho"] == 0.0;
-    left_out
-        .then_some("GCN-E did not help on held-out identities and is not used (rho 0)")
-        .into_iter()
-        .collect()
+    let config = config(trained);
+    let is = |name: &str, value: Value| config.get(name) == Some(&value);
+    let has = |name: &str| trained.networks.iter().any(|network| network.0 == name);
+    let mut notes = Vec::new();
+    if has("gcn_v") && is("density", 1.0.into()) && is("rebuild", false.into()) {
+        notes.push("GCN-V did not help on held-out identities and is not used (density 1)");
+    }
+    if has("gcn_e") && is("rho", 0.0.into()) {
+        notes.push("GCN-E did not help on held-out identities and is not used (rho 0)");
+    }
+    notes
 }
 
 /// The losses of the best and the last epochs.

@@ -17,7 +17,14 @@ const CLUSTER: [(&[&str], &str); 9] = [
 ];
 
 /// The same for `train`.
-const TRAIN: [(&[&str], &str); 9] = [
+const TRAIN: [(&[&str], &str); 16] = [
+    (&["--recipe", "paper"], "recipe"),
+    (&["--density", "0.25"], "density"),
+    (&["--rotate", "false"], "rotate"),
+    (&["--rebuild", "true"], "rebuild"),
+    (&["--tau", "0.6"], "tau"),
+    (&["--rho", "0.3"], "rho"),
+    (&["--epochs-e", "5"], "epochs_e"),
     (&["--epochs", "2"], "epochs"),
     (&["--batch", "8"], "batch"),
     (&["--learning-rate", "0.02"], "learning_rate"),

@@ -35,7 +35,7 @@ pub struct Candidate {
 
 impl Candidate {
     pub fn name(&self) -> &'static str {
-        self.listed.info.name
+        self.listed.row
     }
 }
 
@@ -74,7 +74,7 @@ impl Comparison {
     /// tried.
     fn choose(&self, listed: Listed, grid: Grid) -> Result<Candidate, Failure> {
         let Grid { settings, description } = grid;
-        let tried = self.fitted(listed.info.name).map_or(description, |fitted| fitted.tried);
+        let tried = self.fitted(listed.row).map_or(description, |fitted| fitted.tried);
         let setting = Err(Outcome::NotRun);
         let mut candidate =
             Candidate { listed, setting, tried, runs: 0, f: 0.0, seconds: 0.0, stopped: false };
@@ -118,7 +118,7 @@ impl Comparison {
     /// A method with a setting, for a set of this many rows.
     fn method(&self, listed: &Listed, setting: &Setting, rows: usize) -> kinfolk::Result<Box<dyn Method>> {
         let name = listed.info.name;
-        let mut method: Box<dyn Method> = match self.fitted(name) {
+        let mut method: Box<dyn Method> = match self.fitted(listed.row) {
             Some(fitted) => kinfolk_methods::load(fitted.model.clone(), Some(name))?,
             None => kinfolk_methods::new(name)?,
         };

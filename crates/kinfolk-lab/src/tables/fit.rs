@@ -13,7 +13,7 @@ use kinfolk_nn::stages::PivotShape;
 use kinfolk_nn::training::{
     FitParams, GcnEParams, GcnVParams, LgcnTraining, LtcTraining, TrainParams, train, train_lgcn, train_ltc,
 };
-use kinfolk_nn::{Checkpoints, Gcn, GcnModel, LearnedMethod, ModelFile, Trial};
+use kinfolk_nn::{Checkpoints, Gcn, GcnModel, GcnVeTraining, LearnedMethod, ModelFile, Recipe, Trial};
 
 /// The number of held-out identities, if it is between a tenth and half of all.
 const HELD_OUT: f32 = 20.0;
@@ -41,9 +41,9 @@ pub fn fit(methods: &[Listed], part: &Part, options: &TableOptions) -> Result<Ve
     for listed in methods.iter().filter(|listed| listed.info.needs_model) {
         let training = Training { part, options };
         match listed.info.name {
-            // Both methods share one model.
-            "gcn-v" | "gcn-ve" if fitted.iter().any(|known: &Fitted| known.name.starts_with("gcn-")) => {}
-            "gcn-v" | "gcn-ve" => fitted.extend(training.gcn()?),
+            // Both methods share one model for each recipe.
+            "gcn-v" | "gcn-ve" if fitted.iter().any(|known: &Fitted| known.name == listed.row) => {}
+            "gcn-v" | "gcn-ve" => fitted.extend(training.gcn(listed.recipe)?),
             "lgcn" => fitted.push(training.lgcn()?),
             "ltc" => fitted.push(training.ltc()?),
             _ => fitted.push(training.by_default(listed)?),
@@ -79,30 +79,32 @@ impl Training<'_> {
         }
     }
 
-    fn gcn_params(&self) -> TrainParams {
-        let (v, e) = (GcnVParams::default(), GcnEParams::default());
+    fn gcn_params(&self, recipe: Recipe, gcn_e: bool) -> TrainParams {
+        let rows = self.part.labels.len();
+        let params = GcnVeTraining { recipe, ..GcnVeTraining::default() }.params(rows, self.options.seed);
+        let v = params.gcn_v;
         let gcn_v = GcnVParams {
             fit: FitParams {
                 epochs: self.options.epochs.unwrap_or(v.fit.epochs),
                 validation: self.held_out(),
-                batch: (self.part.labels.len() / 800).next_power_of_two().clamp(64, 256),
-                seed: self.options.seed,
                 ..v.fit.clone()
             },
             ..v
         };
-        let gcn_e = GcnEParams { fit: self.fit_params(&e.fit, QUICK_SETS), ..e };
-        TrainParams {
-            gcn_v,
-            gcn_e: self.options.includes("gcn-ve").then_some(gcn_e),
-            k_rebuild: Some(self.part.graph.k()),
-        }
+        let gcn_e = params.gcn_e.filter(|_| gcn_e);
+        let gcn_e = gcn_e.map(|e| GcnEParams { fit: self.fit_params(&e.fit, QUICK_SETS), ..e });
+        TrainParams { gcn_v, gcn_e, k_rebuild: Some(self.part.graph.k()), ..params }
     }
 
-    /// GCN-V and, if it is compared, GCN-E.
-    fn gcn(&self) -> Result<Vec<Fitted>, Failure> {
+    /// GCN-V and, if it is compared, GCN-E, by a recipe.
+    fn gcn(&self, recipe: Recipe) -> Result<Vec<Fitted>, Failure> {
         machine::return_large_blocks();
-        let (params, problem, bars) = (self.gcn_params(), self.problem()?, Bars::default());
+        let [v, ve] = match recipe {
+            Recipe::Tuned => ["gcn-v", "gcn-ve"],
+            Recipe::Paper => ["gcn-v-paper", "gcn-ve-paper"],
+        };
+        let params = self.gcn_params(recipe, self.options.includes(ve));
+        let (problem, bars) = (self.problem()?, Bars::default());
         let context = Context::new(&bars).with_seed(self.options.seed);
         let (trained, cost) = measure(|| train(&problem, &params, None, &mut |_| Ok(()), &context));
         let model = trained?.model;
@@ -111,28 +113,36 @@ impl Training<'_> {
             true => "; GCN-E did not help on held-out identities and is not used",
             false => "",
         };
+        let density_alone = match model.config.density == 1.0 && !model.config.rebuild {
+            true => "; the confidence is density alone, without GCN-V",
+            false => "",
+        };
+        let by = if recipe == Recipe::Paper { "by the recipe of the paper " } else { "" };
         let note = format!(
-            "{networks} fitted to the training part in {:.1} s, except for a tenth of the identities (up to half where these \
-             are fewer than {HELD_OUT}), on which the rest was chosen{unused}.",
+            "{networks} fitted {by}to the training part in {:.1} s, except for a tenth of the identities (up to half where these \
+             are fewer than {HELD_OUT}), on which the rest was chosen{unused}{density_alone}.",
             cost.seconds
         );
         let fitted = |name, method: Gcn, note| -> Result<Fitted, Failure> {
-            let tried = "by `train`, on identities held out from fitting: graph, density, rho, tau";
+            let tried = match recipe {
+                Recipe::Tuned => "by `train`, on identities held out from fitting: graph, density, rho, tau",
+                Recipe::Paper => "by `train --recipe paper`, on identities held out from fitting: tau",
+            };
             Ok(Fitted {
                 name,
-                chosen: describe_gcn(&method, name == "gcn-ve"),
+                chosen: describe_gcn(&method, name == ve),
                 model: model_of(&method)?,
                 tried,
                 note,
             })
         };
         let mut all = Vec::new();
-        if self.options.includes("gcn-v") {
-            all.push(fitted("gcn-v", Gcn::vertex_only(model.clone()), note.clone())?);
+        if self.options.includes(v) {
+            all.push(fitted(v, Gcn::vertex_only(model.clone()), note.clone())?);
         }
-        if self.options.includes("gcn-ve") {
+        if self.options.includes(ve) {
             let note = if all.is_empty() { note } else { String::new() };
-            all.push(fitted("gcn-ve", Gcn::new(model), note)?);
+            all.push(fitted(ve, Gcn::new(model), note)?);
         }
         Ok(all)
     }

@@ -26,7 +26,7 @@ pub struct TableOptions {
     /// Seed of the set and of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Epochs of GCN-V; GCN-E has at most 4 [default: 20]
+    /// Epochs of GCN-V, and most epochs of the other networks [default: 20]
     #[arg(long, value_name = "E")]
     pub epochs: Option<usize>,
     /// Directory to write to [default: bench-, then the name]
@@ -46,14 +46,14 @@ impl TableOptions {
         self.limit.unwrap_or(if self.quick { QUICK_LIMIT } else { LIMIT })
     }
 
-    /// Whether a method is compared.
+    /// Whether a row is compared.
     pub fn includes(&self, name: &str) -> bool {
         self.methods.is_empty() || self.methods.iter().any(|method| method == name)
     }
 
     /// The methods to compare, in the order of the tables.
     pub fn selected(&self) -> Vec<Listed> {
-        listed().into_iter().filter(|listed| self.includes(listed.info.name)).collect()
+        listed().into_iter().filter(|listed| self.includes(listed.row)).collect()
     }
 
     /// Creates the directory of the table of this name.

@@ -51,7 +51,7 @@ struct Entry {
 
 impl Entry {
     fn method(&self) -> &'static str {
-        self.listed.info.name
+        self.listed.row
     }
 
     fn name(&self) -> String {
@@ -142,8 +142,8 @@ fn scatter(title: &str, which: usize, entries: &[Entry]) -> Scatter {
             joined.last_mut().into_iter().for_each(|line| line.push(dots.len()));
         }
         before = entry.method();
-        let Listed { info, dashed: hollow, .. } = entry.listed;
-        dots.push(Dot { name: entry.name(), colour: info.color, hollow, x: seconds, y: f[which] });
+        let Listed { colour, dashed: hollow, .. } = entry.listed;
+        dots.push(Dot { name: entry.name(), colour, hollow, x: seconds, y: f[which] });
     }
     Scatter {
         title: title.to_owned(),

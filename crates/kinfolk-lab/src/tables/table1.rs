@@ -130,7 +130,7 @@ fn picture(comparison: &Comparison, sizes: &[usize], columns: &[Vec<Outcome>]) -
                 .zip(columns)
                 .filter_map(|(&size, column)| Some((size as f64 / 1000.0, column[at].both_f()?[which])))
                 .collect();
-            let (name, colour) = (candidate.name().to_owned(), candidate.listed.info.color);
+            let (name, colour) = (candidate.name().to_owned(), candidate.listed.colour);
             let dashed = candidate.listed.dashed;
             let ring = points.last().copied().filter(|_| points.len() < sizes.len());
             (!points.is_empty()).then_some(Line { name, colour, dashed, points, ring })

@@ -72,11 +72,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             outcome.fields().join(",")
         );
         if let Some(values) = outcome.both_f() {
-            bars.push(Bars {
-                name: candidate.name().to_owned(),
-                colour: candidate.listed.info.color,
-                values,
-            });
+            bars.push(Bars { name: candidate.name().to_owned(), colour: candidate.listed.colour, values });
         }
     }
     let report = Report {

@@ -325,6 +325,9 @@ impl Gcn {
         if self.gcn_e && !self.uses_gcn_e() {
             report.notes.push("GCN-E was not used: rho is 0".to_owned());
         }
+        if settings.density == 1.0 && !settings.rebuild {
+            report.notes.push("GCN-V was not used: the confidence is density alone".to_owned());
+        }
         let clustering = Clustering::new(labels, Reason::Tree(Tree { links, tau }), report);
         Ok(GcnResult { clustering, connectivity })
     }

@@ -37,5 +37,5 @@ pub use lgcn::{LgcnTraining, LinkChoice, TrainedLgcn, train_lgcn};
 pub use loss::Loss;
 pub use ltc::{LtcTraining, ProposalChoice, TrainedLtc, proposal_settings, train_ltc};
 pub use params::FitParams;
-pub use train::{Choice, TrainParams, TrainedGcn, train};
+pub use train::{Choice, Choices, TrainParams, TrainedGcn, train};
 pub use unfinished::Unfinished;

@@ -8,7 +8,9 @@ use super::pass;
 use super::random::{Purpose, random};
 use super::rotation::Rotation;
 use super::sparse::{Operator, Sparse};
-use super::{GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v};
+use super::{
+    Choices, GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v,
+};
 use crate::{GraphNetwork, Linear, ModelFile};
 use kinfolk::stages::u_weight;
 use kinfolk::synth::{Synth, SynthParams};
@@ -391,7 +393,37 @@ fn quick_model() -> TrainParams {
     gcn_e.fit.epochs = 3;
     let mut gcn_v = quick(&[16]);
     gcn_v.fit.epochs = 4;
-    TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(10) }
+    TrainParams { gcn_v, gcn_e: Some(gcn_e), k_rebuild: Some(10), choices: Default::default() }
+}
+
+#[test]
+fn given_choices_are_made_and_the_others_are_tried() {
+    let (embeddings, labels) = faces();
+    let found = |choices: Choices| {
+        let params = TrainParams { choices, ..quick_model() };
+        train_model(&embeddings, &labels, &params, None, &mut |_| Ok(())).unwrap()
+    };
+    let paper = found(Choices::PAPER);
+    let config = &paper.model.config;
+    assert!(config.rebuild && config.density == 0.0 && config.rho == 0.2, "{config:?}");
+    // Without GCN-E and with it; tau is chosen for each.
+    assert_eq!(paper.choices.len(), 2);
+    assert_eq!([paper.choices[0].rho, paper.choices[1].rho], [0.0, 0.2]);
+    assert_eq!([config.tau_v, config.tau], [paper.choices[0].tau, paper.choices[1].tau]);
+
+    let choices = Choices { rebuild: Some(false), rho: Some(0.0), tau: Some(0.63), ..Choices::default() };
+    let given = found(choices);
+    let config = &given.model.config;
+    assert!(!config.rebuild && config.rho == 0.0 && config.tau == 0.63 && config.tau_v == 0.63, "{config:?}");
+    assert!(given.choices.iter().all(|choice| !choice.rebuild && choice.tau == 0.63));
+
+    // With everything open, all combinations are tried.
+    let open = found(Choices::default());
+    assert_eq!(open.choices.len(), 2 * 5 + 4);
+    let wrong = Choices { rho: Some(1.5), ..Choices::default() };
+    let params = TrainParams { choices: wrong, ..quick_model() };
+    let error = train_model(&embeddings, &labels, &params, None, &mut |_| Ok(())).unwrap_err().to_string();
+    assert_eq!(error, "rho: expected a share from 0 to 1, found 1.5");
 }
 
 /// Trains on ten neighbours.

@@ -1,9 +1,9 @@
 //! From labelled embeddings to a model that needs no thresholds.
 //!
-//! GCN-V is trained and applied to the whole set. What is left to choose is chosen on the identities that it was not
-//! trained on: whether candidates come from the graph as it is or from one rebuilt from GCN-V's embeddings, how much
-//! density there is in the confidence, tau. GCN-E is then trained on the candidate sets of the graph that was chosen, and
-//! rho chosen in the same way; GCN-E is left out where it does not help.
+//! GCN-V is trained and applied to the whole set. What [`Choices`] leaves open is then chosen on the identities that it
+//! was not trained on: whether candidates come from the graph as it is or from one rebuilt from GCN-V's embeddings, how
+//! much density there is in the confidence, tau. GCN-E is then trained on the candidate sets of the graph that was chosen,
+//! and rho chosen in the same way; unless rho is given, GCN-E is left out where it does not help.
 //!
 //! After each epoch the model as it would be if training ended there goes to the caller, with all that is needed to
 //! go on from there.
@@ -13,7 +13,7 @@ use super::division::divide;
 use super::fit::{FitRun, FitState, FittedNetwork};
 use super::gcn_e::fit_gcn_e;
 use super::gcn_v::fit_gcn_v;
-use super::params::held_out;
+use super::params::{held_out, within};
 use super::unfinished::{Conditions, Unfinished};
 use super::{GcnEParams, GcnVParams};
 use crate::apply::{mixed_confidence, rebuilt_features};
@@ -46,11 +46,43 @@ pub struct TrainParams {
     pub gcn_e: Option<GcnEParams>,
     /// Neighbours in the graph of GCN-V's embeddings. Default: as in the graph that GCN-V sees.
     pub k_rebuild: Option<usize>,
+    /// How the networks are applied, as far as it is not to be chosen on held-out identities. Default: all is chosen.
+    pub choices: Choices,
+}
+
+/// How trained networks are applied; what is `None` is chosen on held-out identities.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Choices {
+    /// Whether the graph is rebuilt from GCN-V's embeddings.
+    pub rebuild: Option<bool>,
+    /// Share of density in the confidence, from 0 to 1.
+    pub density: Option<f32>,
+    /// Share of the vertices whose parents GCN-E chooses, from 0 to 1.
+    pub rho: Option<f32>,
+    /// The similarity at which links are cut.
+    pub tau: Option<f32>,
+}
+
+impl Choices {
+    /// Sections 3 and 4.1 of the paper: the graph of F_L, the confidence of GCN-V alone, rho 0.2.
+    pub const PAPER: Choices = Choices { rebuild: Some(true), density: Some(0.0), rho: Some(0.2), tau: None };
+
+    fn validate(&self) -> Result<()> {
+        for (name, share) in [("density", self.density), ("rho", self.rho)] {
+            within(name, share.unwrap_or(0.0), "a share from 0 to 1", |share| (0.0..=1.0).contains(&share))?;
+        }
+        within("tau", self.tau.unwrap_or(0.0), "-1 to 1", |tau| (-1.0..=1.0).contains(&tau))
+    }
 }
 
 impl Default for TrainParams {
     fn default() -> Self {
-        TrainParams { gcn_v: GcnVParams::default(), gcn_e: Some(GcnEParams::default()), k_rebuild: None }
+        TrainParams {
+            gcn_v: GcnVParams::default(),
+            gcn_e: Some(GcnEParams::default()),
+            k_rebuild: None,
+            choices: Choices::default(),
+        }
     }
 }
 
@@ -94,6 +126,7 @@ pub fn train(
     context: &Context,
 ) -> Result<TrainedGcn> {
     params.gcn_v.validate()?;
+    params.choices.validate()?;
     if let Some(gcn_e) = &params.gcn_e {
         gcn_e.validate()?;
     }
@@ -232,21 +265,31 @@ impl Training<'_> {
     /// Tries what there is to choose after GCN-V.
     fn choose_graph(&self, gcn_v: &GraphNetwork) -> Result<Stage> {
         let (confidence, f_l) = self.estimate(gcn_v, true)?;
-        let features = rebuilt_features(f_l, gcn_v.width())?;
-        let (rebuilt, _) = knn_graph(&features, &self.rebuild, self.progress)?;
-        let radius = self.choose_radius()?;
+        let given = self.params.choices;
+        let rebuilt = if given.rebuild == Some(false) {
+            None
+        } else {
+            let features = rebuilt_features(f_l, gcn_v.width())?;
+            let (graph, _) = knn_graph(&features, &self.rebuild, self.progress)?;
+            Some((features, graph))
+        };
+        let densities = given.density.map_or(DENSITIES.to_vec(), |density| vec![density]);
+        let radius = if densities == [0.0] { DEFAULT_RADIUS } else { self.choose_radius()? };
         let mut choices = Vec::new();
-        for (rebuild, graph) in [(false, self.graph), (true, &rebuilt)] {
-            for density in DENSITIES {
+        let as_it_is = (given.rebuild != Some(true)).then_some((false, self.graph));
+        let anew = rebuilt.as_ref().map(|(_, graph)| (true, graph));
+        for (rebuild, graph) in as_it_is.into_iter().chain(anew) {
+            for &density in &densities {
                 let mixed = mixed_confidence(&confidence, self.graph, density, radius)?;
                 choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?)?);
             }
         }
         let best = best_of(&choices);
-        let k = [self.graph.k(), rebuilt.k()];
-        let (features, graph) = match best.rebuild {
-            true => (features, rebuilt),
-            false => (self.embeddings.clone(), self.graph.clone()),
+        let k_rebuild = self.rebuild.k.min(self.embeddings.len().saturating_sub(1));
+        let k = [self.graph.k(), k_rebuild];
+        let (features, graph) = match rebuilt.filter(|_| best.rebuild) {
+            Some(rebuilt) => rebuilt,
+            None => (self.embeddings.clone(), self.graph.clone()),
         };
         let confidence = mixed_confidence(&confidence, self.graph, best.density, radius)?;
         let candidates = Candidates::default();
@@ -279,7 +322,8 @@ impl Training<'_> {
         let (features, graph, confidence) = (&stage.features, &stage.graph, &stage.confidence);
         let mut after_epoch = |state: &mut FitState| {
             let network = &state.best.network;
-            let query = EdgeQuery { rho: RHOS[0], candidates: params.candidates };
+            let rho = self.params.choices.rho.unwrap_or(RHOS[0]);
+            let query = EdgeQuery { rho, candidates: params.candidates };
             let said = self.connectivity(network, stage, adjacency, &query, &Quiet(self.progress))?;
             let links = connected_candidates(graph, confidence, 1, Some(&said))?;
             if let Some(epoch) = state.best.history.last_mut() {
@@ -303,7 +347,7 @@ impl Training<'_> {
         edge_connectivity(gcn_e, features, graph, adjacency, confidence, query, progress)
     }
 
-    /// Tries how many vertices should ask GCN-E.
+    /// Tries for how many vertices GCN-E should choose.
     fn choose_rho(
         &self,
         gcn_e: &GraphNetwork,
@@ -311,17 +355,19 @@ impl Training<'_> {
         stage: &mut Stage,
         adjacency: &Adjacency,
     ) -> Result<()> {
-        let query = EdgeQuery { rho: RHOS[RHOS.len() - 1], candidates };
+        let given = self.params.choices.rho;
+        let rhos = given.map_or(RHOS.to_vec(), |rho| vec![rho]);
+        let query = EdgeQuery { rho: rhos[rhos.len() - 1], candidates };
         let said = self.connectivity(gcn_e, stage, adjacency, &query, self.progress)?;
         let [without, _] = stage.best;
         let mut with = Vec::new();
-        for rho in RHOS {
+        for rho in rhos {
             let said = said.up_to(rho, stage.graph.len());
             let links = connected_candidates(&stage.graph, &stage.confidence, 1, Some(&said))?;
             with.push(self.judged(without.rebuild, without.density, rho, &links)?);
         }
         let best = best_of(&with);
-        if best.f > without.f + GAIN {
+        if given.is_some() || best.f > without.f + GAIN {
             stage.best[1] = best;
         }
         stage.candidates = candidates;
@@ -331,7 +377,10 @@ impl Training<'_> {
 
     fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Result<Choice> {
         self.progress.check()?;
-        let (tau, f) = best_tau(&self.judge, links);
+        let (tau, f) = match self.params.choices.tau {
+            Some(tau) => (tau, self.judge.score(&links.cut(tau))),
+            None => best_tau(&self.judge, links),
+        };
         Ok(Choice { rebuild, density, rho, tau, f })
     }
 }

@@ -36,6 +36,7 @@ pub(super) struct Conditions {
     gcn_v: String,
     gcn_e: String,
     k_rebuild: usize,
+    choices: String,
 }
 
 impl Conditions {
@@ -61,6 +62,7 @@ impl Conditions {
             gcn_v: format!("{:?}", super::GcnVParams { memory: 0, ..params.gcn_v.clone() }),
             gcn_e: format!("{:?}", params.gcn_e),
             k_rebuild,
+            choices: format!("{:?}", params.choices),
         }
     }
 
@@ -77,6 +79,7 @@ impl Conditions {
                 ("parameters of GCN-V", c.gcn_v.clone()),
                 ("parameters of GCN-E", c.gcn_e.clone()),
                 ("neighbours in the rebuilt graph", c.k_rebuild.to_string()),
+                ("choices", c.choices.clone()),
             ]
         };
         match parts(self).into_iter().zip(parts(before)).find(|(now, before)| now != before) {
