@@ -390,7 +390,7 @@ mod tests {
         let factors: Vec<f64> = (0..n * rank).map(|_| stream.uniform() - 0.5).collect();
         let entry = |i: usize, j: usize| -> f64 {
             let product = (0..rank).map(|l| factors[i * rank + l] * factors[j * rank + l]).sum();
-            if holes && (i + j) % 3 > 0 { 0.0 } else { product }
+            if holes && !(i + j).is_multiple_of(3) { 0.0 } else { product }
         };
         (0..n * n).map(|at| entry(at / n, at % n)).collect()
     }
@@ -528,9 +528,9 @@ mod tests {
             let matrix: Vec<f64> = (0..m * m).map(|_| stream.uniform()).collect();
             let stripes = Stripes::of(&matrix, m);
             let turned = stripes.transposed();
-            for at in 0..m * m {
-                prop_assert_eq!(stripes.at(at / m, at % m), matrix[at]);
-                prop_assert_eq!(turned.at(at % m, at / m), matrix[at]);
+            for (at, &value) in matrix.iter().enumerate() {
+                prop_assert_eq!(stripes.at(at / m, at % m), value);
+                prop_assert_eq!(turned.at(at % m, at / m), value);
             }
         }
     }
