@@ -246,8 +246,8 @@ struct Effort {
 
 impl Effort {
     /// Beyond [`MANY`] vectors blocks grow with the basis, so that the number of products stays what it was and each takes
-    /// fewer passes over the basis. Vectors of clusters, of eigenvalues near 1, are precise after the first restart; the
-    /// last of so many lie so close together that clusters do not depend on them, and are not waited for.
+    /// fewer passes over the basis. Large eigenvalues converge first, and they tell clusters apart; the last of so many
+    /// lie so close together that waiting for them would take several more dense problems.
     fn of(want: usize) -> Self {
         if want <= MANY {
             Effort { block: BLOCK, tolerance: 1e-7 }

@@ -41,7 +41,7 @@
 //! | [`Dbscan`] | rows | yes | yes | N^2 D | N |
 //! | [`DbscanKnn`] | graph | yes | yes | N K | N |
 //! | [`Meanshift`] | rows | yes | yes, assigned by default | N^2 D, dozens of times | N D |
-//! | [`Spectral`] | graph | no, up to [`SPECTRAL_UP_TO`] | no | N C (K + C), C^3 | N C |
+//! | [`Spectral`] | graph | no, up to [`SPECTRAL_UP_TO`] | no | N C (K + C), C^3 | N C, C^2 |
 //! | [`Aro`] | graph | yes | no | N K^2 | N K |
 //! | [`Cdp`] | graph | yes | no | N K log N | N K |
 //! | [`ChineseWhispers`] | graph | yes | no | N K for each round | N K |
