@@ -9,7 +9,7 @@ use kinfolk_nn::stages::{
     Candidates, EdgeQuery, PivotShape, Proposals, edge_connectivity, link_probabilities, proposal_scores,
     vertex_confidence,
 };
-use kinfolk_nn::{GcnModel, read_checkpoint};
+use kinfolk_nn::{GcnModel, Lgcn, Ltc, ModelFile, read_checkpoint, read_kin_model};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -150,8 +150,16 @@ fn seeds_for_fuzzing_are_what_they_seem() {
     }
     let refused = [("newer", "a newer kinfolk"), ("tau", "tau")];
     let models = files("model");
-    assert_eq!(models.len(), 5);
+    assert_eq!(models.len(), 9);
     for path in models {
-        check(&path, &refused, GcnModel::read(&path).err().map(|e| e.to_string()));
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let file = ModelFile::read(&path);
+        let read = match stem.split('_').next() {
+            Some("kin") => file.and_then(read_kin_model).map(drop),
+            Some("lgcn") => file.and_then(Lgcn::from_file).map(drop),
+            Some("ltc") => file.and_then(Ltc::from_file).map(drop),
+            _ => file.and_then(GcnModel::from_file).map(drop),
+        };
+        check(&path, &refused, read.err().map(|e| e.to_string()));
     }
 }
