@@ -6,9 +6,9 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&dim, bytes)) = bytes.split_first() else { return };
-    let options = ReadOptions { dim: Some(dim.into()), array: None };
+    let options = ReadOptions { dim: Some(usize::from(dim)), array: None };
     if let Ok(embeddings) = parse_embeddings(bytes.to_vec(), EmbeddingFormat::Bin, &options, "fuzz") {
-        assert_eq!(embeddings.dim(), dim.into());
+        assert_eq!(embeddings.dim(), usize::from(dim));
         assert!(embeddings.as_slice().iter().all(|v| v.is_finite()));
     }
 });

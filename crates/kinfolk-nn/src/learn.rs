@@ -206,6 +206,7 @@ impl GcnVTraining {
                 density: self.density.or(by_recipe.density),
                 rho: by_recipe.rho,
                 tau: self.tau,
+                tau_fixed: by_recipe.tau_fixed,
             },
             gcn_v: GcnVParams {
                 target: self.target,
@@ -519,7 +520,13 @@ mod tests {
             ..paper
         };
         let params = other.params(1000, 0);
-        let given = Choices { rebuild: Some(false), density: Some(0.5), rho: Some(0.7), tau: Some(0.6) };
+        let given = Choices {
+            rebuild: Some(false),
+            density: Some(0.5),
+            rho: Some(0.7),
+            tau: Some(0.6),
+            tau_fixed: true,
+        };
         assert_eq!(params.choices, given);
         assert!(params.gcn_v.fit.rotate && params.gcn_e.unwrap().fit.epochs == 2);
     }

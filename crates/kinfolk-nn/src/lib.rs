@@ -36,7 +36,7 @@ pub use learn::{
     Checkpoints, GcnVTraining, GcnVeTraining, KinLearner, Learn, LgcnLearner, LtcLearner, Recipe, Save,
     Trained, Trial,
 };
-pub use methods::gcn::{Gcn, GcnConfig, GcnModel, GcnResult, GcnSettings};
+pub use methods::gcn::{Gcn, GcnConfig, GcnModel, GcnResult, GcnSettings, TauScale};
 pub use methods::kin::{read_kin_model, write_kin_model};
 pub use methods::lgcn::{Lgcn, LgcnSettings};
 pub use methods::ltc::{Ltc, LtcSettings};

@@ -26,7 +26,8 @@ impl Whitening {
     /// Fits it to the rows that are `taken` and their labels; `None` if no identity has two of them that differ.
     ///
     /// ```
-    /// use kinfolk::{Embeddings, Whitening};
+    /// use kinfolk::stages::Whitening;
+    /// use kinfolk::Embeddings;
     /// // Within an identity rows differ in the second direction only.
     /// let rows = vec![1.0, 0.5, 1.0, -0.5, -1.0, 0.5, -1.0, -0.5];
     /// let embeddings = Embeddings::from_rows(rows, 2, "example")?;

@@ -220,7 +220,8 @@ fn train(arguments: &Arguments) -> Result<(), Failure> {
         print_losses(&trained);
         print_trials(&trained.trials);
         let settings = config(&trained);
-        let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let plain = settings.iter().filter(|(_, value)| !value.is_object());
+        let settings: Vec<String> = plain.map(|(name, value)| format!("{name} {value}")).collect();
         println!("\n{}, {seconds:.1} s -> {}", settings.join(", "), arguments.output.display());
         for note in notes(&trained) {
             println!("{note}");

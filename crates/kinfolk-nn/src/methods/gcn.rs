@@ -10,10 +10,10 @@ use crate::apply::{
 };
 use crate::{GraphNetwork, LearnedMethod, Linear, ModelFile};
 use kinfolk::laboratory::search;
-use kinfolk::stages::{Adjacency, DEFAULT_RADIUS};
+use kinfolk::stages::{Adjacency, DEFAULT_RADIUS, null_cosines};
 use kinfolk::{
-    Clustering, Context, Error, GraphReport, KnnParams, Method, MethodInfo, ParamSpec, Parameters, Problem,
-    Reason, Report, Result, Tree,
+    Clustering, Context, Embeddings, Error, GraphReport, KnnParams, Method, MethodInfo, ParamSpec,
+    Parameters, Problem, Reason, Report, Result, Tree,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -52,6 +52,43 @@ pub struct GcnConfig {
     pub all_neighbours: bool,
     /// Whether candidates are neighbours by F_L instead of neighbours by the input.
     pub rebuild: bool,
+    /// The set that tau was chosen on, if tau follows the size of the set it is applied to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tau_scale: Option<TauScale>,
+}
+
+/// The set that a tau was chosen on, so that it can follow the size of another.
+///
+/// Rows of different identities come nearer as sets grow: among N times as many, the nearest is that much further out in the
+/// tail of the cosines of random pairs. If tau was z spreads above their median, a normal tail is exceeded by as many pairs
+/// for each row of the new set at sqrt(z^2 + 2 ln N) spreads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TauScale {
+    /// Its rows.
+    pub rows: usize,
+    /// The median of the cosines of random pairs, and their median absolute deviation.
+    pub null: [f32; 2],
+}
+
+impl TauScale {
+    /// Of rows, or of their embeddings F_L where the graph is rebuilt from these.
+    pub fn of(features: &Embeddings, seed: u64) -> Self {
+        TauScale { rows: features.len(), null: null_cosines(features, seed) }
+    }
+
+    /// The tau of another set that corresponds to `tau` here.
+    pub fn follow(&self, tau: f32, other: &TauScale) -> f32 {
+        /// The standard deviation of normal numbers whose median absolute deviation is 1.
+        const SPREAD: f32 = 1.4826;
+        let [from, to] = [self, other].map(|scale| (scale.null[0], SPREAD * scale.null[1]));
+        let z = (tau - from.0) / from.1;
+        if !(z > 0.0 && z.is_finite() && self.rows > 0 && other.rows > 0) {
+            return tau;
+        }
+        let growth = (other.rows as f32 / self.rows as f32).ln();
+        let z = (z * z + 2.0 * growth).max(0.0).sqrt();
+        (to.0 + z * to.1).clamp(-1.0, 1.0)
+    }
 }
 
 fn no_number() -> f32 {
@@ -75,6 +112,7 @@ impl Default for GcnConfig {
             m: 1,
             all_neighbours: false,
             rebuild: true,
+            tau_scale: None,
         }
     }
 }
@@ -198,6 +236,8 @@ kinfolk::parameters! {
         pub rebuild: bool = true;
         /// Neighbours in the graph that is rebuilt.
         pub k_rebuild: usize = 80, "at least 1", |k| *k >= 1;
+        /// Whether tau follows the size of the set; the default is that of the model, and false if tau is set.
+        pub follow: bool = false;
     }
 }
 
@@ -212,6 +252,7 @@ impl GcnSettings {
             radius: config.radius,
             rebuild: config.rebuild,
             k_rebuild: config.k_rebuild,
+            follow: config.tau_scale.is_some(),
         }
     }
 }
@@ -255,6 +296,23 @@ impl Gcn {
     /// Whether GCN-E is used.
     fn uses_gcn_e(&self) -> bool {
         self.gcn_e && self.settings.rho > 0.0
+    }
+
+    /// Where links are cut. The tau of a model follows in the graph that it was chosen on.
+    fn tau(&self, features: &Embeddings, context: &Context) -> Result<f32> {
+        let GcnSettings { tau, follow, rebuild, .. } = self.settings;
+        let GcnConfig { tau_scale, rebuild: chosen_on, .. } = self.model.config;
+        match tau_scale {
+            _ if !follow => Ok(tau),
+            Some(scale) if rebuild == chosen_on => {
+                Ok(scale.follow(tau, &TauScale::of(features, context.seed())))
+            }
+            Some(_) => Ok(tau),
+            None => {
+                let expected = "false for this model, whose tau is fixed";
+                Err(Error::Parameter { field: "follow", expected, found: "true".to_owned() })
+            }
+        }
     }
 
     /// Clusters a problem. A given graph with more neighbours than the model was trained on is cut; one with fewer is
@@ -318,10 +376,14 @@ impl Gcn {
             let links = connected_candidates(&graph, &confidence, m, connectivity.as_ref())?;
             Ok::<_, Error>((links, connectivity))
         })?;
-        let tau = settings.tau;
+        let tau = self.tau(&features, context)?;
         let labels = context.timed("partition", || links.cut(tau));
         let mut report = Report::new(self, Some(graph_report), context);
         report.rebuilt_graph = rebuilt;
+        if tau != settings.tau {
+            report.notes.push(format!("tau {:.3} of the model, for the size of its set", settings.tau));
+            report.set("tau", tau);
+        }
         if self.gcn_e && !self.uses_gcn_e() {
             report.notes.push("GCN-E was not used: rho is 0".to_owned());
         }
@@ -400,7 +462,11 @@ impl Parameters for Gcn {
             let known: Vec<&str> = self.specs().iter().map(|spec| spec.name).collect();
             return Err(kinfolk::unknown_parameter(name, &known));
         }
-        self.settings.set(name, value)
+        self.settings.set(name, value)?;
+        if name == "tau" {
+            self.settings.follow = false;
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<()> {

@@ -18,7 +18,7 @@ use super::unfinished::{Conditions, Unfinished};
 use super::{GcnEParams, GcnVParams};
 use crate::apply::{mixed_confidence, rebuilt_features};
 use crate::{
-    Candidates, Connectivity, EdgeQuery, GcnConfig, GcnModel, GraphNetwork, connected_candidates,
+    Candidates, Connectivity, EdgeQuery, GcnConfig, GcnModel, GraphNetwork, TauScale, connected_candidates,
     edge_connectivity, vertex_confidence,
 };
 use kinfolk::metrics::Judge;
@@ -61,11 +61,14 @@ pub struct Choices {
     pub rho: Option<f32>,
     /// The similarity at which links are cut.
     pub tau: Option<f32>,
+    /// Whether the chosen tau is used as it is, instead of following the size of the set that the model is applied to.
+    pub tau_fixed: bool,
 }
 
 impl Choices {
     /// Sections 3 and 4.1 of the paper: the graph of F_L, the confidence of GCN-V alone, rho 0.2.
-    pub const PAPER: Choices = Choices { rebuild: Some(true), density: Some(0.0), rho: Some(0.2), tau: None };
+    pub const PAPER: Choices =
+        Choices { rebuild: Some(true), density: Some(0.0), rho: Some(0.2), tau: None, tau_fixed: true };
 
     fn validate(&self) -> Result<()> {
         for (name, share) in [("density", self.density), ("rho", self.rho)] {
@@ -210,6 +213,7 @@ struct Stage {
     best: [Choice; 2],
     /// K of the graph as it is and of the rebuilt one.
     k: [usize; 2],
+    tau_scale: Option<TauScale>,
 }
 
 impl Stage {
@@ -226,6 +230,7 @@ impl Stage {
             m: 1,
             all_neighbours: self.candidates == Candidates::AllNeighbours,
             rebuild: without.rebuild,
+            tau_scale: self.tau_scale,
         };
         GcnModel { gcn_v: gcn_v.clone(), gcn_e: gcn_e.cloned(), config }
     }
@@ -293,7 +298,9 @@ impl Training<'_> {
         };
         let confidence = mixed_confidence(&confidence, self.graph, best.density, radius)?;
         let candidates = Candidates::default();
-        Ok(Stage { features, graph, confidence, radius, candidates, choices, best: [best; 2], k })
+        let follows = given.tau.is_none() && !given.tau_fixed;
+        let tau_scale = follows.then(|| TauScale::of(&features, self.params.gcn_v.fit.seed));
+        Ok(Stage { features, graph, confidence, radius, candidates, choices, best: [best; 2], k, tau_scale })
     }
 
     /// The radius of density. Nothing about density is fitted, so all rows can judge it, which are many more.

@@ -14,7 +14,8 @@ pub const DEFAULT_RADIUS: f32 = 1.0;
 /// The number of neighbours of each vertex within the radius `r` (0 < r <= 2): a_ij > 1 - r.
 ///
 /// ```
-/// use kinfolk::{KnnGraph, u_num};
+/// use kinfolk::stages::u_num;
+/// use kinfolk::KnnGraph;
 /// let ids = vec![1, 2, 0, 2, 1, 0];
 /// let similarities = vec![0.9, 0.4, 0.9, 0.5, 0.5, 0.4];
 /// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;
@@ -29,7 +30,8 @@ pub fn u_num(graph: &KnnGraph, r: f32) -> Result<Vec<f32>> {
 /// - r.
 ///
 /// ```
-/// use kinfolk::{DEFAULT_RADIUS, KnnGraph, u_weight};
+/// use kinfolk::stages::{DEFAULT_RADIUS, u_weight};
+/// use kinfolk::KnnGraph;
 /// let ids = vec![1, 2, 0, 2, 1, 0];
 /// let similarities = vec![0.5, 0.25, 0.5, 0.0, 0.0, 0.25];
 /// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;

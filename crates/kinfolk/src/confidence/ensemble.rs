@@ -13,7 +13,7 @@ use rayon::prelude::*;
 /// rank in their middle, so that duplicates stay equal.
 ///
 /// ```
-/// use kinfolk::average_ranks;
+/// use kinfolk::stages::average_ranks;
 /// let confidence = average_ranks(&[(&[0.1, 0.7, 0.4], 1.0), (&[30.0, 20.0, 10.0], 1.0)])?;
 /// assert_eq!(confidence, [0.5, 0.75, 0.25]);
 /// # Ok::<(), kinfolk::Error>(())

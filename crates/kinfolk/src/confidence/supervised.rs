@@ -11,7 +11,8 @@ use rayon::prelude::*;
 /// absolute value of the set, so that targets of two sets cannot be compared; the paper does not.)
 ///
 /// ```
-/// use kinfolk::{KnnGraph, s_nbr};
+/// use kinfolk::stages::s_nbr;
+/// use kinfolk::KnnGraph;
 /// let ids = vec![1, 2, 0, 2, 1, 0];
 /// let similarities = vec![0.75, 0.25, 0.75, 0.5, 0.5, 0.25];
 /// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;

@@ -30,7 +30,8 @@ fn above(confidence: &[f32], j: usize, i: usize) -> bool {
 /// `confidence` must have one finite value per vertex, which is not checked here; [`nearest_candidates`] checks it.
 ///
 /// ```
-/// use kinfolk::{KnnGraph, candidates};
+/// use kinfolk::stages::candidates;
+/// use kinfolk::KnnGraph;
 /// let ids = vec![1, 2, 0, 2, 1, 0];
 /// let similarities = vec![0.9, 0.4, 0.9, 0.5, 0.5, 0.4];
 /// let graph = KnnGraph::from_parts(3, 2, ids, similarities, "example")?;
@@ -55,7 +56,8 @@ pub fn candidates<'a>(
 /// Fails if there is not one confidence per vertex, or if one is NaN or infinite.
 ///
 /// ```
-/// use kinfolk::{DEFAULT_RADIUS, KnnGraph, nearest_candidates, u_weight};
+/// use kinfolk::stages::{DEFAULT_RADIUS, nearest_candidates, u_weight};
+/// use kinfolk::KnnGraph;
 /// // Two pairs, 0-1 and 2-3, and a weak similarity between 1 and 2.
 /// let ids = vec![1, 2, 0, 2, 3, 1, 2, 1];
 /// let similarities = vec![0.9, 0.1, 0.9, 0.3, 0.8, 0.3, 0.8, 0.1];

@@ -32,7 +32,8 @@ impl Adjacency {
     /// When a matrix does not have `len() * dim` values.
     ///
     /// ```
-    /// use kinfolk::{Adjacency, KnnGraph};
+    /// use kinfolk::stages::Adjacency;
+    /// use kinfolk::KnnGraph;
     /// let graph = KnnGraph::from_parts(2, 1, vec![1, 0], vec![0.25, 0.25], "example")?;
     /// let adjacency = Adjacency::from_knn(&graph, 0.0)?;
     /// let mut out = [0.0; 4];
@@ -104,7 +105,7 @@ impl Rows {
 /// ```
 /// let mut out = [0.0; 2];
 /// // Rows (1, 2) and (3, 4), with something else after each.
-/// kinfolk::weighted_sum(&[0, 1], &[0.5, 2.0], &[1.0, 2.0, 9.0, 3.0, 4.0, 9.0], 3, &mut out);
+/// kinfolk::laboratory::weighted_sum(&[0, 1], &[0.5, 2.0], &[1.0, 2.0, 9.0, 3.0, 4.0, 9.0], 3, &mut out);
 /// assert_eq!(out, [6.5, 9.0]);
 /// ```
 ///

@@ -23,7 +23,8 @@ pub(crate) const ROWS_PER_TASK: usize = 1024;
 /// The symmetric, row-normalised adjacency with self loops, D^-1 (A + I), as compressed sparse rows.
 ///
 /// ```
-/// use kinfolk::{Adjacency, KnnGraph};
+/// use kinfolk::stages::Adjacency;
+/// use kinfolk::KnnGraph;
 /// // Vertex 2 lists 1, which does not list it back: the edge still counts for both.
 /// let graph = KnnGraph::from_parts(3, 1, vec![1, 0, 1], vec![0.5, 0.5, 0.25], "example")?;
 /// let adjacency = Adjacency::from_knn(&graph, 0.0)?;

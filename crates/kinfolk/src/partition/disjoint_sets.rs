@@ -3,7 +3,7 @@
 /// Sets that can be joined; each is named by its smallest member.
 ///
 /// ```
-/// let mut sets = kinfolk::DisjointSets::new(4);
+/// let mut sets = kinfolk::stages::DisjointSets::new(4);
 /// assert!(sets.join(3, 1));
 /// assert_eq!(sets.names(), [0, 1, 2, 1]);
 /// ```

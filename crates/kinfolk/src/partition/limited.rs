@@ -51,7 +51,7 @@ impl SizeLimit {
 /// The direction of an edge does not matter, nor whether both directions are listed. Weights are at most 1.
 ///
 /// ```
-/// use kinfolk::{SizeLimit, limited_components};
+/// use kinfolk::stages::{SizeLimit, limited_components};
 /// // A chain of four is too large: it is split at its weakest edge.
 /// let edges = vec![(0, 1, 0.9), (1, 2, 0.5), (2, 3, 0.8)];
 /// let limit = SizeLimit { max_size: 3, ..SizeLimit::default() };

@@ -18,6 +18,8 @@ use rayon::prelude::*;
 
 const PAIRS: usize = 100_000;
 const SPREADS: f32 = 5.0;
+/// The standard deviation of normal numbers whose median absolute deviation is 1.
+const SPREAD: f32 = 1.4826;
 const BINS: usize = 512;
 
 /// A similarity between those of different identities and those of one identity. `seed` chooses the random pairs.
@@ -25,14 +27,24 @@ pub fn natural_tau(embeddings: &Embeddings, graph: &KnnGraph, seed: u64) -> f32 
     if graph.k() == 0 {
         return 0.0;
     }
-    let guesses = [strangers_reach(embeddings, seed), otsu(&histogram(graph))];
+    let guesses = [null_reach(embeddings, seed), otsu(&histogram(graph))];
     let (low, high) = (guesses[0].min(guesses[1]), guesses[0].max(guesses[1]));
     (2.0 * low + high) / 3.0
 }
 
 /// m + 5s of the cosines of random pairs.
-fn strangers_reach(embeddings: &Embeddings, seed: u64) -> f32 {
+fn null_reach(embeddings: &Embeddings, seed: u64) -> f32 {
+    let [middle, deviation] = null_cosines(embeddings, seed);
+    (middle + SPREADS * SPREAD * deviation).clamp(-1.0, 1.0)
+}
+
+/// The median of the cosines of random pairs, which are nearly all of different identities, and their median absolute
+/// deviation; 0 with fewer than two rows.
+pub fn null_cosines(embeddings: &Embeddings, seed: u64) -> [f32; 2] {
     let n = embeddings.len();
+    if n < 2 {
+        return [0.0; 2];
+    }
     let mut random = Stream::new(seed, Purpose::NullModel, 0, 0);
     let mut cosines: Vec<f32> = (0..PAIRS)
         .map(|_| {
@@ -43,7 +55,7 @@ fn strangers_reach(embeddings: &Embeddings, seed: u64) -> f32 {
         .collect();
     let middle = median(&mut cosines);
     cosines.iter_mut().for_each(|c| *c = (*c - middle).abs());
-    (middle + SPREADS * 1.4826 * median(&mut cosines)).clamp(-1.0, 1.0)
+    [middle, median(&mut cosines)]
 }
 
 fn median(values: &mut [f32]) -> f32 {
@@ -100,7 +112,7 @@ mod tests {
         let mut random = Stream::new(1, Purpose::Image, 0, 0);
         let dim = 100;
         let data = (0..2000 * dim).map(|_| random.rough_normal()).collect();
-        let reach = strangers_reach(&Embeddings::from_rows(data, dim, "test").unwrap(), 0);
+        let reach = null_reach(&Embeddings::from_rows(data, dim, "test").unwrap(), 0);
         assert!((reach - 0.5).abs() < 0.02, "{reach}");
     }
 

@@ -9,7 +9,7 @@ use crate::labels::densify;
 /// `components[i]` is any integer that names the cluster of row `i`; equal names are one cluster.
 ///
 /// ```
-/// assert_eq!(kinfolk::number_by_size(&[9u32, 4, 7, 7, 4, 7]), [2, 1, 0, 0, 1, 0]);
+/// assert_eq!(kinfolk::stages::number_by_size(&[9u32, 4, 7, 7, 4, 7]), [2, 1, 0, 0, 1, 0]);
 /// ```
 pub fn number_by_size<T: Copy + Into<i64>>(components: &[T]) -> Vec<i64> {
     let dense = densify(components);

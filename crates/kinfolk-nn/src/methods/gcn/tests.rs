@@ -14,6 +14,7 @@ fn model() -> GcnModel {
         m: 3,
         all_neighbours: true,
         rebuild: true,
+        tau_scale: None,
     };
     GcnModel { gcn_v: network(1, 4, &[6, 5], 1), gcn_e: Some(network(2, 5, &[4, 3], 2)), config }
 }
@@ -134,4 +135,41 @@ fn damage_is_an_error_and_no_panic() {
     let mut nan = whole;
     nan[header..header + 4].copy_from_slice(&f32::NAN.to_le_bytes());
     assert!(message(&nan).ends_with("expected finite numbers, found NaN"), "{}", message(&nan));
+}
+
+/// On numbers that are normal, tau lets as many wrong pairs through for each row of any set.
+#[test]
+fn tau_follows_the_tail_of_random_pairs() {
+    let small = TauScale { rows: 5_000, null: [0.1, 0.08] };
+    assert_eq!(small.follow(0.5, &small), 0.5);
+    let large = TauScale { rows: 50_000, ..small };
+    let tau = small.follow(0.5, &large);
+    // Complementary error function by a sum of slices, to compare the tails.
+    let spread = 1.4826 * 0.08_f64;
+    let tail = |tau: f32| {
+        let z = (f64::from(tau) - 0.1) / spread;
+        (0..100_000)
+            .map(|i| z + (f64::from(i) + 0.5) * 1e-4)
+            .map(|x| (-x * x / 2.0).exp() * 1e-4)
+            .sum::<f64>()
+    };
+    let [before, after] = [5_000.0 * tail(0.5), 50_000.0 * tail(tau)];
+    assert!(tau > 0.5 && (after / before - 1.0).abs() < 0.2, "{tau}: {before} {after}");
+    // Another spread moves it along; what is not above the median stays.
+    assert!(small.follow(0.5, &TauScale { null: [0.1, 0.1], ..large }) > tau);
+    assert_eq!(small.follow(0.05, &large), 0.05);
+    assert_eq!(small.follow(0.5, &TauScale { rows: 0, null: [0.0; 2] }), 0.5);
+    // Back again.
+    assert!((large.follow(tau, &small) - 0.5).abs() < 1e-5);
+}
+
+#[test]
+fn a_tau_that_is_set_does_not_follow() {
+    let mut fixed = model();
+    fixed.config.tau_scale = Some(TauScale { rows: 10, null: [0.0, 0.1] });
+    let mut gcn = Gcn::new(fixed);
+    assert!(gcn.settings.follow);
+    gcn.parameters_mut().set("tau", "0.5").unwrap();
+    assert!(!gcn.settings.follow && gcn.settings.tau == 0.5);
+    assert!(!Gcn::new(model()).settings.follow);
 }

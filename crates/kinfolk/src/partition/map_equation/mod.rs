@@ -74,7 +74,7 @@ pub struct Modules {
 /// A vertex without edges is a module of its own.
 ///
 /// ```
-/// use kinfolk::{MapParams, WeightedGraph, map_equation};
+/// use kinfolk::stages::{MapParams, WeightedGraph, map_equation};
 /// // Two triangles, 0-1-2 and 3-4-5, and a weak edge from 2 to 3.
 /// let offsets = vec![0, 2, 4, 7, 9, 11, 13];
 /// let targets = vec![1, 2, 0, 2, 0, 1, 3, 4, 5, 3, 5, 3, 4];
@@ -112,7 +112,7 @@ pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Pr
 /// only their equality matters.
 ///
 /// ```
-/// use kinfolk::{Flow, WeightedGraph, codelength};
+/// use kinfolk::stages::{Flow, WeightedGraph, codelength};
 /// // Two vertices and an edge between them: the walk alternates, and naming one of two takes a bit.
 /// let graph = WeightedGraph::from_parts(vec![0, 1, 1], vec![1], vec![0.5])?;
 /// assert_eq!(codelength(&graph, Flow::Undirected, &[0, 0])?, 1.0);

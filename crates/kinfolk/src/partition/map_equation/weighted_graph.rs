@@ -11,7 +11,8 @@ use rayon::prelude::*;
 /// Weights are not negative; edges of weight 0 are ignored.
 ///
 /// ```
-/// use kinfolk::{KnnGraph, WeightedGraph};
+/// use kinfolk::stages::WeightedGraph;
+/// use kinfolk::KnnGraph;
 /// let knn = KnnGraph::from_parts(3, 2, vec![1, 2, 0, 2, 1, 0], vec![0.9, 0.1, 0.9, 0.2, 0.2, 0.1], "example")?;
 /// // Any weight for each edge, in the order of the graph: here similarities, without the weak ones.
 /// let weights = [0.9, 0.0, 0.9, 0.2, 0.2, 0.0];
