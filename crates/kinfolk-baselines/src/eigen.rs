@@ -237,6 +237,9 @@ fn norm(values: &[f64]) -> f64 {
     values.iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
+/// Products shorter than this, of unit vectors, are rounding: there is no direction in them.
+const ROUNDING: f64 = 1e-6;
+
 /// How many vectors a block has, and how small residuals are that count as none.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
@@ -305,7 +308,7 @@ fn search(
             progress.check()?;
             let mut w = multiply(matrix, &block);
             let columns = block.len() / n;
-            let scale = w.chunks_exact(n).map(norm).fold(0.0, f64::max);
+            let scale = w.chunks_exact(n).map(norm).fold(ROUNDING, f64::max);
             let along = basis.orthogonalise(&mut w);
             for (k, column) in along.chunks_exact(basis.len()).enumerate() {
                 t.set(done + k, &column[fixed..]);

@@ -21,6 +21,10 @@ const WAITING: usize = 1 << 20;
 /// Rows of stripes that are worth a task.
 const TASK: usize = 4096;
 
+/// Sums of squares below this are nothing. Near the smallest numbers squares lose their digits, and a reflection that is not of
+/// length 2 would spoil all other entries.
+const NOTHING: f64 = 1e-200;
+
 type Lanes = [f64; LANES];
 
 /// All eigenvalues of the symmetric `matrix` (m x m), descending, and the eigenvectors, one after the other.
@@ -172,8 +176,7 @@ fn tridiagonal(a: &mut Stripes, progress: &dyn Progress) -> Result<Tridiagonal> 
 /// The reflection that turns `x` into (alpha, 0, 0, ...), and alpha.
 fn reflection(x: &[f64]) -> (f64, Option<Vec<f64>>) {
     let rest: f64 = x[1..].iter().map(|v| v * v).sum();
-    // What is so small that its square underflows is nothing, and could not be scaled.
-    if rest < f64::MIN_POSITIVE {
+    if rest < NOTHING {
         return (x[0], None);
     }
     let length = (x[0] * x[0] + rest).sqrt();
