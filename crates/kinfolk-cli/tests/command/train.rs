@@ -26,8 +26,17 @@ fn a_trained_model_needs_no_thresholds() {
         here,
         &["cluster", "set/test_features.npy", "--model", "one.safetensors", "--json", "-o", "out"],
     );
-    assert_eq!(run.json()["parameters"]["tau"], report["config"]["tau"]);
     assert_eq!(run.json()["parameters"]["method"], "gcn-v");
+    // tau follows the size of the set, unless that is switched off or tau is set.
+    assert!(run.json()["notes"][0].as_str().unwrap().starts_with("tau "), "{}", run.stdout());
+    assert_ne!(run.json()["parameters"]["tau"], report["config"]["tau"]);
+    let tau = report["config"]["tau"].to_string();
+    for options in [["--param", "follow=false"], ["--tau", &tau]] {
+        let cluster =
+            ["cluster", "set/test_features.npy", "--model", "one.safetensors", "--json", "-o", "fixed"];
+        let fixed = succeeds(here, &[&cluster[..], &options].concat()).json();
+        assert_eq!(fixed["parameters"]["tau"], report["config"]["tau"], "{options:?}");
+    }
 
     // The same model in another process, this one.
     let model = kinfolk_nn::GcnModel::read(&here.join("one.safetensors")).unwrap();
