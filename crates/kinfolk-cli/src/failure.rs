@@ -122,5 +122,5 @@ fn option_of(field: &str) -> String {
 fn is_parameter(field: &str) -> bool {
     let methods = kinfolk_methods::METHODS.iter().filter_map(|entry| entry.make());
     methods.into_iter().any(|method| method.parameters().get(field).is_some())
-        || ["th", "max_size", "step", "rounds", "least", "levels"].contains(&field)
+        || ["th", "max_size", "step", "rounds", "least", "levels", "follow"].contains(&field)
 }
