@@ -106,27 +106,34 @@ def _read_model(path: Any) -> bytes:
 
 
 def synth(
-    identities: int = 1500,
+    identities: int | None = None,
     dim: int = 256,
     *,
+    profile: str = "faces",
     seed: int = 0,
     split: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
-    **profile: float,
+    **parameters: float,
 ) -> Any:
-    """A synthetic labelled set, calibrated to be as hard as MS-Celeb-1M: unit rows (float32) and labels (int64).
+    """A synthetic labelled set: unit rows (float32) and labels (int64).
+
+    ``profile`` "faces" is calibrated to be as hard as MS-Celeb-1M with K = 80, by default with 1,500 identities, and "fashion"
+    to be as hard as DeepFashion with K = 5, by default with 3,991.
 
     With ``split``, returns two sets with disjoint identities; the first has this share of them. The other parameters are
     passed as keyword arguments: ``mean_size``, ``size_spread``, ``min_size``, ``max_size``, ``singletons``, ``group_size``,
-    ``likeness``, ``max_modes``, ``mode_spread``, ``noise``, ``noise_tail``, ``intrinsic_dim``, ``drift_directions``,
-    ``drift_from`` and ``drift``; the documentation of the Rust library describes them.
+    ``likeness``, ``max_modes``, ``mode_size``, ``mode_spread``, ``noise``, ``noise_tail``, ``noise_dim``, ``noise_between``,
+    ``intrinsic_dim``, ``drift_directions``, ``drift_from`` and ``drift``; the documentation of the Rust library describes
+    them.
 
     >>> (X, y), (X_new, y_new) = synth(identities=40, dim=64, split=0.5)
     >>> len(set(y.tolist())), len(set(y_new.tolist()))
     (20, 20)
     """
-    parameters = {"identities": identities, "dim": dim, "seed": seed, **profile}
+    parameters = {"profile": profile, "dim": dim, "seed": seed, **parameters}
+    if identities is not None:
+        parameters["identities"] = identities
     with Job(n_jobs, verbose) as job:
         parts = _kinfolk.synth(parameters, split, job)
     return tuple(parts) if split is not None else parts[0]

@@ -166,6 +166,13 @@ def test_made_up_sets_are_those_of_the_command(command, tmp_path):
     for part, (X, y) in zip(("train", "test"), parts):
         assert (X == np.load(tmp_path / f"set/{part}_features.npy")).all()
         assert (y == np.load(tmp_path / f"set/{part}_labels.npy")).all()
+    words = ["synth", "clothes", "--profile", "fashion", "--identities", "30", "--dim", "16"]
+    subprocess.run([*command, *words], cwd=tmp_path, check=True, capture_output=True)
+    X, y = kinfolk.synth(30, 16, profile="fashion")
+    assert (X == np.load(tmp_path / "clothes/features.npy")).all()
+    assert len(kinfolk.synth(dim=8, profile="fashion")[0]) == 26960
+    with pytest.raises(ValueError, match="profile: expected faces or fashion, found cars"):
+        kinfolk.synth(profile="cars")
     X, y = kinfolk.synth(100, 8, singletons=1, mean_size=1)
     assert len(X) == 100 and len(set(y)) == 100
     with pytest.raises(TypeError, match="colour"):

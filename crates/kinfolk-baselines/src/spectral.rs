@@ -2,8 +2,10 @@
 //!
 //! Shi and Malik (2000), Ng, Jordan and Weiss (2001), as scikit-learn has it for a given affinity. W holds the similarities
 //! of the kNN graph in both directions, those above 0; D its row sums. The C largest eigenvectors x of D^-1/2 W D^-1/2 (the smallest
-//! of the normalised Laplacian) are scaled to D^-1/2 x, and the rows of the N x C matrix they make are clustered: by k-means, or
-//! by turning them towards the corners of a simplex (Yu and Shi, 2003).
+//! of the normalised Laplacian) are scaled to D^-1/2 x, and the rows of the N x C matrix they make are clustered: by k-means; by
+//! k-means of the rows scaled to unit length, as Ng, Jordan and Weiss do; or by turning them towards the corners of a simplex
+//! (Yu and Shi, 2003). With thousands of clusters most rows of weakly separated parts are near the origin, where plain k-means
+//! leaves them all in one cluster; their directions still tell them apart.
 //!
 //! What does not hang together has the eigenvalue 1 each, and its eigenvectors are known: one for each component. Lanczos
 //! (`eigen`) looks only for the others.
@@ -33,11 +35,16 @@ pub enum Assign {
     /// k-means, the best of ten; a single one beyond 2,000 clusters.
     #[default]
     Kmeans,
+    /// k-means of rows that are scaled to unit length.
+    Directions,
     /// The rotation that brings rows nearest to the axes.
     Discretise,
 }
 
-kinfolk::word_values!(Assign: "kmeans or discretise", "kmeans" => Assign::Kmeans, "discretise" => Assign::Discretise);
+kinfolk::word_values!(
+    Assign: "kmeans, directions or discretise",
+    "kmeans" => Assign::Kmeans, "directions" => Assign::Directions, "discretise" => Assign::Discretise
+);
 
 /// The most clusters that [`Spectral`] makes: beyond, diagonalising matrices of twice as many rows takes hours.
 pub const SPECTRAL_UP_TO: usize = 5_000;
@@ -64,7 +71,8 @@ kinfolk::parameters! {
             "at least 1, at most the number of rows and 5000, since each takes an eigenvector",
             |clusters| clusters.is_none_or(|clusters| (1..=SPECTRAL_UP_TO).contains(&clusters));
         /// How rows of eigenvectors become clusters: by k-means, the best of ten tries up to 2,000 clusters and a single one
-        /// beyond, or by the rotation that brings them nearest to the axes (discretise).
+        /// beyond; by k-means of rows scaled to unit length (directions), better with many clusters; or by the rotation that
+        /// brings rows nearest to the axes (discretise).
         pub assign: Assign = Assign::Kmeans;
     }
 }
@@ -121,7 +129,10 @@ impl Spectral {
         });
         drop(vectors);
         let names = match self.assign {
-            Assign::Kmeans => {
+            Assign::Kmeans | Assign::Directions => {
+                if self.assign == Assign::Directions {
+                    to_unit_length(&mut rows, clusters);
+                }
                 // Of the size of 1, so that f32 holds them well.
                 let most = rows.iter().fold(0.0f64, |most, v| most.max(v.abs())).max(f64::MIN_POSITIVE);
                 let data: Vec<f32> = rows.iter().map(|v| (v / most) as f32).collect();
@@ -198,6 +209,16 @@ impl Operator for Normalised {
     }
 }
 
+/// Scales rows of `c` values to unit length, except those that are 0.
+fn to_unit_length(rows: &mut [f64], c: usize) {
+    for row in rows.chunks_exact_mut(c) {
+        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+        if length > 0.0 {
+            row.iter_mut().for_each(|v| *v /= length);
+        }
+    }
+}
+
 /// Turns rows of unit length until they are as near as can be to the axes; the axis of each row is its cluster.
 fn discretise(
     mut rows: Vec<f64>,
@@ -206,12 +227,7 @@ fn discretise(
     progress: &dyn Progress,
 ) -> Result<Vec<u32>> {
     let n = rows.len() / c;
-    for row in rows.chunks_exact_mut(c) {
-        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
-        if length > 0.0 {
-            row.iter_mut().for_each(|v| *v /= length);
-        }
-    }
+    to_unit_length(&mut rows, c);
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let row = |i: usize| &rows[i * c..][..c];
     // The axes begin as rows that are as far from parallel as can be. Each is a row of `axes`.
@@ -331,9 +347,9 @@ mod tests {
         }
 
         #[test]
-        fn every_row_has_a_cluster(graph in graphs(), share in 0.0..1.0, discrete: bool) {
+        fn every_row_has_a_cluster(graph in graphs(), share in 0.0..1.0, assign in 0usize..3) {
             let clusters = 1 + (share * graph.len() as f64) as usize;
-            let assign = if discrete { Assign::Discretise } else { Assign::Kmeans };
+            let assign = [Assign::Kmeans, Assign::Directions, Assign::Discretise][assign];
             let method = Spectral { clusters: Some(clusters), assign };
             let found = seeded(&method, &Problem::of_graph(&graph), 1).unwrap();
             prop_assert_eq!(found.labels.len(), graph.len());
@@ -379,7 +395,7 @@ mod tests {
         let (ids, similarities) = edges.into_iter().map(|(j, s)| (j as u32, s)).unzip();
         let graph = KnnGraph::from_parts(n, k, ids, similarities, "test").unwrap();
         let expected: Vec<i64> = (0..n as i64).map(|i| i / 10).collect();
-        for assign in [Assign::Kmeans, Assign::Discretise] {
+        for assign in [Assign::Kmeans, Assign::Directions, Assign::Discretise] {
             let found = on_graph(&Spectral { clusters: Some(9), assign }, &graph).unwrap();
             assert!(same_groups(&found.labels, &expected), "{assign:?} {:?}", found.labels);
         }
@@ -406,7 +422,7 @@ mod tests {
     fn identities_are_found_on_any_number_of_threads() {
         let (rows, truth) = synthetic(40);
         let graph = knn(&rows, 30);
-        for assign in [Assign::Kmeans, Assign::Discretise] {
+        for assign in [Assign::Kmeans, Assign::Directions, Assign::Discretise] {
             let params = Spectral { clusters: Some(40), assign };
             let [one, three] = on_one_and_three_threads(|| on_graph(&params, &graph).unwrap().labels);
             assert_eq!(one, three);

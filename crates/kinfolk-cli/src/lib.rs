@@ -13,6 +13,7 @@ mod picture;
 pub mod table;
 
 #[doc(hidden)]
+pub use commands::synth::profiles;
 pub use commands::{make_directory, write_text};
 
 use clap::{Parser, Subcommand};

@@ -3,7 +3,7 @@
 use crate::ablations::{self, confidence_designs, layers, m, rho, tau};
 use crate::default;
 use crate::measure::measure;
-use crate::tables::{TableOptions, runtime, table1, table2};
+use crate::tables::{TableOptions, calibrate, runtime, table1, table2};
 use clap::Args;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::make_directory;
@@ -29,6 +29,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let jobs: Vec<Job> = vec![
         ("table1", Box::new(|| table1::run(table1::Arguments::of(table("table1"))))),
         ("table2", Box::new(|| table2::run(table2::Arguments::of(table("table2"))))),
+        ("calibrate", Box::new(|| calibrate::run(calibrate::Arguments::of(table("calibrate"))))),
         ("runtime", Box::new(|| runtime::run(runtime::Arguments::of(table("runtime"))))),
         ("confidence-designs", Box::new(|| confidence_designs::run(ablation("confidence-designs")))),
         ("rho", Box::new(|| rho::run(ablation("rho")))),

@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 use kinfolk_cli::failure::Failure;
 use speed::{aggregate, knn, metrics};
 use std::ffi::OsString;
-use tables::{runtime, table1, table2};
+use tables::{calibrate, runtime, table1, table2};
 
 /// Measure speed and quality
 #[derive(Parser)]
@@ -61,8 +61,10 @@ enum Command {
     Layers(ablations::Arguments),
     /// All methods on sets of increasing size (Table 1 of the paper)
     Table1(table1::Arguments),
-    /// All methods on a long-tailed synthetic set or on your own set (Table 2 of the paper)
+    /// All methods on a synthetic set as hard as DeepFashion, or on your own set (Table 2 of the paper)
     Table2(table2::Arguments),
+    /// How hard the fashion profile of synth is for known methods, beside their figures on DeepFashion
+    Calibrate(calibrate::Arguments),
     /// F against run time for all methods (Figure 4 of the paper)
     Runtime(runtime::Arguments),
     /// Every table and figure, each into its own directory
@@ -105,6 +107,7 @@ fn execute(arguments: Arguments) -> Result<(), Failure> {
         Command::Layers(a) => layers::run(a),
         Command::Table1(a) => table1::run(a),
         Command::Table2(a) => table2::run(a),
+        Command::Calibrate(a) => calibrate::run(a),
         Command::Runtime(a) => runtime::run(a),
         Command::All(a) => all::run(a),
         Command::Pretrain(a) => pretrain::run(a),

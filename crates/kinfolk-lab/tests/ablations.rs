@@ -13,7 +13,7 @@ fn ablation(name: &str, columns: &str) -> (Vec<Vec<String>>, String) {
     let directory = TempDir::new().unwrap();
     let (code, stdout, stderr) = lab(directory.path(), &[&[name][..], &TINY].concat());
     assert_eq!(code, 0, "{name}: {stderr}");
-    for said in ["synth: ", "K = 8", "epochs 1, seed 0", "kinfolk 0.", "held-out identities"] {
+    for said in ["synth, faces: ", "K = 8", "epochs 1, seed 0", "kinfolk 0.", "held-out identities"] {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
     let file =
@@ -124,6 +124,16 @@ fn own_files_and_an_own_directory() {
     let narrow = ["features", "labels"].map(|what| format!("narrow/{what}.npy"));
     let message = "narrow/features.npy: expected 16 columns, as set/train_features.npy has, found 8";
     refused(layers(&train, &narrow, &[]), 1, message);
+}
+
+#[test]
+fn the_fashion_profile_has_its_own_neighbours() {
+    let directory = TempDir::new().unwrap();
+    let arguments = ["m", "--profile", "fashion", "--identities", "60", "--epochs", "1"];
+    let (code, stdout, stderr) = lab(directory.path(), &arguments);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.starts_with("synth, fashion: ") && stdout.contains("K = 5"), "{stdout}");
+    assert!(stdout.contains("of 30 identities to train on"), "{stdout}");
 }
 
 #[test]

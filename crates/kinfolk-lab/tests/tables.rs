@@ -148,9 +148,24 @@ fn table2_has_every_method() {
     assert_eq!(written.column("method"), METHODS);
     written.check_values();
     assert!(written.stdout.contains("K = 5"), "{}", written.stdout);
+    assert!(written.markdown.contains("38.5 / 60.1"), "the figures of the paper: {}", written.markdown);
     for method in METHODS {
         assert!(written.picture.contains(&format!(">{method}<")), "{method}");
     }
+}
+
+/// All seven methods would take a quarter of an hour; these have no setting to choose and take seconds.
+#[test]
+fn the_fashion_profile_is_as_hard_as_its_model() {
+    let written = table("calibrate", &["--methods", "kmeans,hac", "--limit", "300"]);
+    assert_eq!(written.column("method"), ["kmeans", "hac"]);
+    assert_eq!(written.column("paper_clusters"), ["3991", "17410"]);
+    assert!(written.stdout.contains("2 of 2 methods are within 3 points"), "{}", written.stdout);
+    assert!(
+        written.markdown.contains("single linkage, the paper's number of clusters"),
+        "{}",
+        written.markdown
+    );
 }
 
 #[test]

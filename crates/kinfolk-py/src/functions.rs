@@ -6,7 +6,7 @@ use crate::work::Job;
 use kinfolk::io::AtomicFile;
 use kinfolk::metrics::{Fscore, evaluate};
 use kinfolk::stages::Edge;
-use kinfolk::synth::{Synth, SynthParams};
+use kinfolk::synth::{Profile, Synth, SynthParams};
 use kinfolk::{Criterion, Error, Explainer, KnnParams, RowReason, Search};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -67,7 +67,11 @@ pub fn synth<'py>(
     split: Option<f64>,
     job: Job,
 ) -> PyResult<Vec<(Table<'py, f32>, Labels<'py>)>> {
-    let mut params = SynthParams::default();
+    let profile = match parameters.get_item("profile")? {
+        Some(name) => name.extract::<String>()?.parse::<Profile>().map_err(raise)?,
+        None => Profile::default(),
+    };
+    let mut params = profile.params();
     for (name, value) in parameters {
         set(&mut params, &name.extract::<String>()?, &value)?;
     }
@@ -101,6 +105,7 @@ pub fn synth<'py>(
 
 fn set(params: &mut SynthParams, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     match name {
+        "profile" => {}
         "identities" => params.identities = value.extract()?,
         "dim" => params.dim = value.extract()?,
         "seed" => params.seed = value.extract()?,
@@ -113,9 +118,12 @@ fn set(params: &mut SynthParams, name: &str, value: &Bound<'_, PyAny>) -> PyResu
         "group_size" => params.group_size = value.extract()?,
         "likeness" => params.likeness = value.extract()?,
         "max_modes" => params.max_modes = value.extract()?,
+        "mode_size" => params.mode_size = value.extract()?,
         "mode_spread" => params.mode_spread = value.extract()?,
         "noise" => params.noise = value.extract()?,
         "noise_tail" => params.noise_tail = value.extract()?,
+        "noise_dim" => params.noise_dim = value.extract()?,
+        "noise_between" => params.noise_between = value.extract()?,
         "drift_directions" => params.drift_directions = value.extract()?,
         "drift_from" => params.drift_from = value.extract()?,
         "drift" => params.drift = value.extract()?,

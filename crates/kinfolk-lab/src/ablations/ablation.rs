@@ -7,7 +7,6 @@ use crate::measure::measure;
 use kinfolk::laboratory::Kernel;
 use kinfolk::metrics::{Judge, Scores, evaluate};
 use kinfolk::stages::Links;
-use kinfolk::synth::{Synth, SynthParams};
 use kinfolk::{Embeddings, Error};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
@@ -49,12 +48,7 @@ impl Ablation {
         arguments.fit_params(FitParams::default()).validate()?;
         let [train, test] = match (&arguments.train, &arguments.test) {
             (Some(train), Some(test)) => read_both(train, test)?,
-            _ => {
-                let (identities, seed) = (arguments.identities, arguments.seed);
-                let synth = Synth::new(SynthParams { identities, seed, ..SynthParams::default() })?;
-                let (train, test) = synth.split(2.0 / 3.0)?;
-                [train.to_embeddings()?.into(), test.to_embeddings()?.into()]
-            }
+            _ => arguments.synthetic()?,
         };
         let (held_out, rest) = divide(&train.labels)?;
         let directory = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("bench-{name}")));
@@ -63,7 +57,7 @@ impl Ablation {
         let features = Embeddings::from_rows(rows, train.features.dim(), "training rows")?;
         let labels = rest.iter().map(|&i| train.labels[i as usize]).collect();
         let all = (0..train.labels.len() as u32).collect();
-        let part = |rows| Part::new(rows, arguments.k);
+        let part = |rows| Part::new(rows, arguments.k());
         let (fitted, train, test) = (part(Labelled { features, labels })?, part(train)?, part(test)?);
         Ok(Ablation { name, directory, arguments, fitted, train, test, held_out, all })
     }
@@ -104,7 +98,7 @@ impl Ablation {
         let part = match rebuild {
             true => {
                 let features = rebuilt_features(estimate.embeddings, gcn_v.width())?;
-                Part::new(Labelled { features, labels: part.labels.clone() }, self.arguments.k)?
+                Part::new(Labelled { features, labels: part.labels.clone() }, self.arguments.k())?
             }
             false => part.clone(),
         };
@@ -184,7 +178,7 @@ impl Ablation {
     fn describe_set(&self) -> String {
         let origin = match &self.arguments.train {
             Some(files) => files[0].display().to_string(),
-            None => "synth".to_owned(),
+            None => format!("synth, {}", self.arguments.profile.name()),
         };
         let rows = |part: &Part| format!("{} rows of {}", part.labels.len(), identities(&part.labels));
         format!(

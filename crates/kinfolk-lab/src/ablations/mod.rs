@@ -14,7 +14,10 @@ mod ranked;
 pub mod rho;
 pub mod tau;
 
+use crate::labelled::Labelled;
 use clap::Args;
+use kinfolk::synth::{Profile, Synth, SynthParams};
+use kinfolk_cli::failure::Failure;
 use kinfolk_nn::training::FitParams;
 use std::path::PathBuf;
 
@@ -31,15 +34,18 @@ pub struct Arguments {
     /// Labelled embeddings to test on, of other identities
     #[arg(long, num_args = 2, value_names = ["FEATURES", "LABELS"], requires = "train")]
     test: Option<Vec<PathBuf>>,
-    /// Identities of the synthetic set, about 68 rows of 256 columns each; two thirds are for training
-    #[arg(long, value_name = "N", default_value_t = 450)]
-    identities: usize,
+    /// The synthetic set: faces, or fashion with its many small identities
+    #[arg(long, value_name = "NAME", default_value = "faces", value_parser = kinfolk_cli::profiles(), hide_possible_values = true, conflicts_with = "train")]
+    profile: Profile,
+    /// Identities of the synthetic set, with 256 columns; two thirds are for training, half for fashion [default: 450, fashion 7982]
+    #[arg(long, value_name = "N")]
+    identities: Option<usize>,
     /// Seed of the synthetic set and of training
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Neighbours of each row
-    #[arg(short, value_name = "K", default_value_t = 80)]
-    k: usize,
+    /// Neighbours of each row [default: 80, fashion 5]
+    #[arg(short, value_name = "K")]
+    k: Option<usize>,
     /// Epochs of GCN-V; GCN-E has at most 4
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
@@ -52,8 +58,26 @@ impl Arguments {
     /// The default synthetic set, or a small one.
     pub fn of(quick: bool, output: PathBuf) -> Self {
         let epochs = FitParams::default().epochs;
-        let (identities, epochs) = if quick { (QUICK_IDENTITIES, QUICK_EPOCHS) } else { (450, epochs) };
-        Arguments { train: None, test: None, identities, seed: 0, k: 80, epochs, output: Some(output) }
+        let (identities, epochs) =
+            if quick { (Some(QUICK_IDENTITIES), QUICK_EPOCHS) } else { (None, epochs) };
+        let (train, test, profile, output) = (None, None, Profile::default(), Some(output));
+        Arguments { train, test, profile, identities, seed: 0, k: None, epochs, output }
+    }
+
+    fn k(&self) -> usize {
+        self.k.unwrap_or(self.profile.k())
+    }
+
+    /// A training and a test part of the synthetic set.
+    fn synthetic(&self) -> Result<[Labelled; 2], Failure> {
+        let (identities, train) = match self.profile {
+            Profile::Faces => (450, 2.0 / 3.0),
+            Profile::Fashion => (7_982, 0.5),
+        };
+        let identities = self.identities.unwrap_or(identities);
+        let synth = Synth::new(SynthParams { identities, seed: self.seed, ..self.profile.params() })?;
+        let (train, test) = synth.split(train)?;
+        Ok([train.to_embeddings()?.into(), test.to_embeddings()?.into()])
     }
 
     /// Uses the last epoch. Choosing the best one would need rows that are held out from fitting.

@@ -53,6 +53,16 @@ pub struct Comparison {
 impl Comparison {
     /// Creates the directory of the results, fits networks and chooses settings.
     pub fn new(name: &'static str, options: TableOptions, train: Part) -> Result<Self, Failure> {
+        Self::with_grid(name, options, train, grid)
+    }
+
+    /// The same with other settings to choose from.
+    pub fn with_grid(
+        name: &'static str,
+        options: TableOptions,
+        train: Part,
+        grid: impl Fn(&str, &Scales) -> Grid,
+    ) -> Result<Self, Failure> {
         let directory = options.directory(name)?;
         let (limit, scales, selected) = (options.limit(), Scales::of(&train), options.selected());
         let fitted = fit(&selected, &train, &options)?;

@@ -1,5 +1,6 @@
 //! The settings that are tried on training identities, the same number for each method.
 
+use super::paper;
 use super::part::Part;
 use kinfolk::{Method, Result};
 use std::collections::HashMap;
@@ -86,11 +87,16 @@ pub fn grid(name: &str, scales: &Scales) -> Grid {
     let every_other: [f64; SETTINGS / 2] = std::array::from_fn(|i| scales.levels[2 * i + 1]);
     let distance = |level: f64| (2.0 - 2.0 * level).max(1e-6).sqrt();
     match name {
-        "kmeans" | "minibatch-kmeans" | "spectral" => Grid {
+        "kmeans" | "minibatch-kmeans" | "spectral" => {
             // Few clusters first, which cost least.
-            settings: one(ROWS_PER_CLUSTER, geometric(4.0, 0.25).map(|times| (times * scales.mean).max(1.0))),
-            description: "rows per cluster, from 4 to 1/4 times the mean of identities",
-        },
+            let sizes = geometric(4.0, 0.25).map(|times| (times * scales.mean).max(1.0));
+            let mut settings = one(ROWS_PER_CLUSTER, sizes);
+            if name == "spectral" {
+                // Better than plain k-means where there are many clusters.
+                settings.iter_mut().for_each(|setting| setting.push(("assign", "directions".to_owned())));
+            }
+            Grid { settings, description: "rows per cluster, from 4 to 1/4 times the mean of identities" }
+        }
         "hac" => {
             // Mean similarities of clusters are below the similarities of edges.
             let highest = scales.levels[SETTINGS - 1];
@@ -126,6 +132,29 @@ pub fn grid(name: &str, scales: &Scales) -> Grid {
         }
         "density" => Grid { settings: one("tau", scales.levels), description: "tau at the similarities" },
         _ => Grid { settings: vec![Setting::new()], description: "nothing: its defaults" },
+    }
+}
+
+/// The settings of the methods that `synth` is calibrated with. Those that take a number of clusters get the true number, or as
+/// many for each identity as in the paper.
+pub fn calibration_grid(name: &str, scales: &Scales) -> Grid {
+    let fixed = |clusters: usize, others: &[(&'static str, &str)], description| {
+        let each = scales.mean * paper::IDENTITIES / clusters as f64;
+        let mut setting = vec![(ROWS_PER_CLUSTER, each.to_string())];
+        setting.extend(others.iter().map(|&(name, value)| (name, value.to_owned())));
+        Grid { settings: vec![setting], description }
+    };
+    match (name, paper::table2(name)) {
+        ("kmeans", Some((clusters, _))) => fixed(clusters, &[], "nothing: the true number of clusters"),
+        ("hac", Some((clusters, _))) => fixed(
+            clusters,
+            &[("linkage", "single")],
+            "nothing: single linkage, the paper's number of clusters",
+        ),
+        ("spectral", Some((clusters, _))) => {
+            fixed(clusters, &[("assign", "directions")], "nothing: the paper's number of clusters")
+        }
+        _ => grid(name, scales),
     }
 }
 

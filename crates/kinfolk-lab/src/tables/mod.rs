@@ -13,10 +13,12 @@
 //! | `fit` | the training of methods that need a model |
 //! | `comparison` | choosing a setting, running within a time limit (`limit`, `outcome`) |
 //! | `report` | tables and notes on the terminal and in files |
-//! | `table1`, `table2`, `runtime` | the tables |
+//! | `paper` | the figures of the paper, shown beside ours |
+//! | `table1`, `table2`, `runtime`, `calibrate` | the tables |
 //!
 //! Cost: for each method [`grid::SETTINGS`] runs on the training part and one on each test part; the fitting of networks.
 
+pub mod calibrate;
 mod comparison;
 mod fit;
 mod grid;
@@ -24,6 +26,7 @@ mod limit;
 mod methods;
 mod options;
 mod outcome;
+mod paper;
 mod part;
 mod report;
 pub mod runtime;

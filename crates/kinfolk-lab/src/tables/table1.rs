@@ -6,6 +6,7 @@
 use super::TableOptions;
 use super::comparison::{Candidate, Comparison};
 use super::outcome::{FIELDS, Outcome};
+use super::paper;
 use super::part::Part;
 use super::report::Report;
 use crate::picture::{Line, LineChart, draw_lines};
@@ -98,8 +99,15 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         let (rows, identities) = (part.labels.len(), part.identities());
         let outcomes = comparison.compare(&part)?;
         headings.extend([format!("{rows} rows: F_P"), "F_B".to_owned(), "s".to_owned()]);
+        let published = paper::PARTS.contains(&count);
+        if published {
+            headings.push(format!("paper, {} rows", paper::rows(count)));
+        }
         for ((line, outcome), candidate) in lines.iter_mut().zip(&outcomes).zip(&comparison.candidates) {
             line.extend(outcome.cells(comparison.limit)[1..].iter().cloned());
+            if published {
+                line.push(paper::cell(paper::table1(candidate.name(), count)));
+            }
             let fields = outcome.fields().join(",");
             csv += &format!("{},{count},{rows},{identities},{fields}\n", candidate.name());
         }

@@ -7,6 +7,8 @@ use crate::random::{Purpose, Stream, exp};
 pub(super) struct Space {
     /// Standard deviation of each coordinate before the rotation.
     deviations: Vec<f32>,
+    /// The same of the noise.
+    of_noise: Vec<f32>,
     rotation: Vec<Layer>,
     /// `drift_directions` rows, before the rotation.
     drifts: Vec<f32>,
@@ -22,6 +24,8 @@ pub(super) struct Identity {
     modes: Vec<f32>,
     /// Cumulative shares of the modes, the last one 1.
     shares: Vec<f64>,
+    /// Median length of the noise of its images.
+    noise: f64,
 }
 
 impl Space {
@@ -29,9 +33,13 @@ impl Space {
         let dim = params.dim;
         // exp(-2j/d) falls off so that (sum)^2 / (sum of squares), the participation ratio, is d (when d is
         // well below dim; it is cut to what dim allows otherwise).
-        let variances: Vec<f64> = (0..dim).map(|j| exp(-2.0 * j as f64 / params.intrinsic_dim)).collect();
-        let total: f64 = variances.iter().sum();
-        let deviations: Vec<f32> = variances.iter().map(|v| (v / total).sqrt() as f32).collect();
+        let spectrum = |d: f64| -> Vec<f32> {
+            let variances: Vec<f64> = (0..dim).map(|j| exp(-2.0 * j as f64 / d)).collect();
+            let total: f64 = variances.iter().sum();
+            variances.iter().map(|v| (v / total).sqrt() as f32).collect()
+        };
+        let deviations = spectrum(params.intrinsic_dim);
+        let of_noise = if params.noise_dim > 0.0 { spectrum(params.noise_dim) } else { deviations.clone() };
         // log2(dim) layers would do if the pairs were chosen well; they are random, so a few more.
         let layers = if dim < 2 { 0 } else { dim.ilog2() as u64 + 4 };
         let rotation = (0..layers).map(|layer| rotation_layer(params.seed, layer, dim)).collect();
@@ -39,11 +47,11 @@ impl Space {
             .flat_map(|i| direction(&mut Stream::new(params.seed, Purpose::Drift, i as u64, 0), &deviations))
             .collect();
         let groups = (params.identities as f64 / params.group_size).round().max(1.0) as usize;
-        Self { deviations, rotation, drifts, groups }
+        Self { deviations, of_noise, rotation, drifts, groups }
     }
 
-    /// Identity number `index`: cᵢ = √g·u + √(1-g)·v and its modes √(1-m)·cᵢ + √m·w, all of unit length.
-    pub(super) fn identity(&self, params: &SynthParams, index: usize) -> Identity {
+    /// Identity number `index` with so many images: cᵢ = √g·u + √(1-g)·v and its modes √(1-m)·cᵢ + √m·w, all of unit length.
+    pub(super) fn identity(&self, params: &SynthParams, index: usize, size: u32) -> Identity {
         let stream = &mut Stream::new(params.seed, Purpose::Identity, index as u64, 0);
         let mut centre = direction(stream, &self.deviations);
         // Groups of one identity have no look-alikes.
@@ -52,7 +60,10 @@ impl Space {
             let shared = direction(&mut Stream::new(params.seed, Purpose::Group, group, 0), &self.deviations);
             blend(&mut centre, &shared, params.likeness);
         }
-        let count = 1 + stream.below(params.max_modes);
+        let count = match params.mode_size {
+            0.0 => 1 + stream.below(params.max_modes),
+            mode_size => (f64::from(size) / mode_size).round().clamp(1.0, params.max_modes as f64) as usize,
+        };
         let mut modes = Vec::with_capacity(count * centre.len());
         for _ in 0..count {
             let mut mode = direction(stream, &self.deviations);
@@ -68,7 +79,7 @@ impl Space {
             })
             .collect();
         shares.iter_mut().for_each(|s| *s /= sum);
-        Identity { modes, shares }
+        Identity { modes, shares, noise: median_noise(params, index) }
     }
 
     /// Writes image `image` of identity `index` to `out`: mode + σ·n + drift, rotated, of unit length.
@@ -82,7 +93,7 @@ impl Space {
     ) {
         let dim = out.len();
         let stream = &mut Stream::new(params.seed, Purpose::Image, index as u64, image as u64);
-        let length = noise_length(params, stream);
+        let length = noise_length(params, identity.noise, stream);
         let at = stream.uniform();
         let mode = identity.shares.iter().position(|&s| at < s).unwrap_or(identity.shares.len() - 1);
         let mode = &identity.modes[mode * dim..][..dim];
@@ -90,7 +101,7 @@ impl Space {
         let pull = (params.drift * (length - params.drift_from).max(0.0)) as f32;
         let length = length as f32;
         for j in 0..dim {
-            let noise = length * self.deviations[j] * stream.rough_normal();
+            let noise = length * self.of_noise[j] * stream.rough_normal();
             out[j] = mode[j] + noise + pull * drift[j];
         }
         for layer in &self.rotation {
@@ -104,23 +115,37 @@ impl Space {
     }
 }
 
-/// The length of the noise of an image, the first draw of its stream: σ₀·exp(h·(z + z₊²/4)).
-fn noise_length(params: &SynthParams, stream: &mut Stream) -> f64 {
+/// The median length of the noise of an identity's images: σ₀·exp(e·z).
+fn median_noise(params: &SynthParams, index: usize) -> f64 {
+    match params.noise_between {
+        0.0 => params.noise,
+        between => {
+            params.noise
+                * exp(between * Stream::new(params.seed, Purpose::Identity, index as u64, 1).normal())
+        }
+    }
+}
+
+/// The length of the noise of an image, the first draw of its stream: its identity's median times exp(h·(z + z₊²/4)).
+fn noise_length(params: &SynthParams, median: f64, stream: &mut Stream) -> f64 {
     let z = stream.normal();
     let above = z.max(0.0);
     // Beyond a billion nothing of the image is left; the limit keeps single precision finite.
-    (params.noise * exp(params.noise_tail * (z + above * above / 4.0))).min(1e9)
+    (median * exp(params.noise_tail * (z + above * above / 4.0))).min(1e9)
 }
 
 /// The quality of an image: the cosine that noise alone leaves between the image and its mode.
 pub(super) fn quality(params: &SynthParams, index: usize, image: usize) -> f32 {
     let stream = &mut Stream::new(params.seed, Purpose::Image, index as u64, image as u64);
-    let length = noise_length(params, stream);
+    let length = noise_length(params, median_noise(params, index), stream);
     (1.0 / (1.0 + length * length).sqrt()) as f32
 }
 
 /// The number of images of each identity: log-normal, rounded and clipped, with the given mean.
 pub(super) fn sizes(params: &SynthParams) -> Vec<u32> {
+    if let Some(histogram) = params.histogram {
+        return sizes_of(params, histogram);
+    }
     let draws: Vec<(bool, f64)> = (0..params.identities)
         .map(|i| {
             let stream = &mut Stream::new(params.seed, Purpose::Size, i as u64, 0);
@@ -142,6 +167,23 @@ pub(super) fn sizes(params: &SynthParams) -> Vec<u32> {
         if total < target { low = middle } else { high = middle }
     }
     draws.iter().map(|&(single, z)| if single { 1 } else { size(high, z) as u32 }).collect()
+}
+
+/// The sizes of a histogram in random order, again and again.
+fn sizes_of(params: &SynthParams, histogram: &[(u32, u32)]) -> Vec<u32> {
+    let all: Vec<u32> =
+        histogram.iter().flat_map(|&(size, count)| std::iter::repeat_n(size, count as usize)).collect();
+    let mut sizes = Vec::with_capacity(params.identities + all.len());
+    for block in 0.. {
+        let mut order = all.clone();
+        Stream::new(params.seed, Purpose::Size, block, 0).shuffle(&mut order);
+        sizes.extend(order);
+        if sizes.len() >= params.identities {
+            break;
+        }
+    }
+    sizes.truncate(params.identities);
+    sizes
 }
 
 /// The order in which identities are dealt to the parts of a split.

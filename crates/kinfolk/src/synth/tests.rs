@@ -112,6 +112,93 @@ fn long_tailed_profile_has_its_singletons_and_its_rows() {
 }
 
 #[test]
+fn the_fashion_profile_has_the_sizes_of_its_histogram_again_and_again() {
+    let params = Profile::Fashion.params();
+    let histogram = params.histogram.unwrap();
+    let mut expected: Vec<u32> =
+        histogram.iter().flat_map(|&(size, count)| vec![size; count as usize]).collect();
+    expected.sort_unstable();
+    let synth = Synth::new(SynthParams { identities: 2 * 3991 + 100, ..params }).unwrap();
+    let [first, second] = [0, 3991].map(|start| synth.sizes()[start..start + 3991].to_vec());
+    assert_ne!(first, second);
+    for mut sizes in [first, second] {
+        assert_eq!((sizes.len(), sizes.iter().sum::<u32>()), (3991, 26_960));
+        sizes.sort_unstable();
+        assert_eq!(sizes, expected);
+    }
+    assert_eq!(synth.sizes().len(), 8082);
+}
+
+#[test]
+fn profiles_have_names() {
+    for profile in Profile::ALL {
+        assert_eq!(profile.name().parse::<Profile>().unwrap(), profile);
+        assert!(profile.params().validate().is_ok());
+    }
+    assert_eq!(
+        "cars".parse::<Profile>().unwrap_err().to_string(),
+        "profile: expected faces or fashion, found cars"
+    );
+}
+
+/// Mean cosine between rows of the same identity, for identities that fulfil a condition.
+fn mean_cosine(synth: &Synth, some: impl Fn(usize) -> bool) -> f64 {
+    let (embeddings, labels) = synth.whole().to_embeddings().unwrap();
+    let (mut sum, mut count) = (0.0, 0.0);
+    for i in 1..labels.len() {
+        if labels[i] == labels[i - 1] && some(labels[i] as usize) {
+            let cosine: f32 = embeddings.row(i).iter().zip(embeddings.row(i - 1)).map(|(a, b)| a * b).sum();
+            sum += f64::from(cosine);
+            count += 1.0;
+        }
+    }
+    sum / count
+}
+
+#[test]
+fn large_identities_have_more_modes_if_these_have_a_size() {
+    let params = SynthParams { mode_size: 4.0, max_modes: 100, mode_spread: 0.8, noise: 0.1, ..small() };
+    let params = SynthParams { mean_size: 30.0, size_spread: 1.5, ..params };
+    let synth = Synth::new(params).unwrap();
+    // A mode of an identity with one has about its four images; those of the others are spread over many.
+    let [few, many] = [(2, 5), (20, 300)].map(|(least, most)| {
+        mean_cosine(&synth, |identity| (least..=most).contains(&synth.sizes()[identity]))
+    });
+    assert!(few > many + 0.3, "{few} {many}");
+}
+
+#[test]
+fn identities_can_have_different_noise() {
+    let params = SynthParams { noise_between: 1.0, drift: 0.0, ..small() };
+    let synth = Synth::new(params).unwrap();
+    let means: Vec<f64> = (0..60)
+        .map(|identity| mean_cosine(&synth, |other| other == identity))
+        .filter(|m| m.is_finite())
+        .collect();
+    let (least, most) = means.iter().fold((1.0f64, 0.0f64), |(l, m), &v| (l.min(v), m.max(v)));
+    assert!(least < 0.2 && most > 0.8, "{least} {most}");
+    // The quality of a row knows the noise of its identity.
+    let quality = synth.whole().qualities();
+    assert!(quality.iter().any(|&q| q < 0.3) && quality.iter().any(|&q| q > 0.95));
+}
+
+#[test]
+fn noise_can_have_its_own_spectrum() {
+    // Noise in few directions, of identities in many: the first directions of the set are those of the noise.
+    let with = |noise_dim| {
+        let params = SynthParams { noise_dim, noise: 2.0, drift: 0.0, dim: 64, ..small() };
+        let (embeddings, labels) = Synth::new(params).unwrap().whole().to_embeddings().unwrap();
+        let mut squares = 0.0;
+        for i in (1..labels.len()).filter(|&i| labels[i] != labels[i - 1]) {
+            let cosine: f32 = embeddings.row(i).iter().zip(embeddings.row(i - 1)).map(|(a, b)| a * b).sum();
+            squares += f64::from(cosine * cosine);
+        }
+        squares
+    };
+    assert!(with(2.0) > 2.0 * with(0.0), "{} {}", with(2.0), with(0.0));
+}
+
+#[test]
 fn a_split_shares_no_identity_and_loses_none() {
     let synth = Synth::new(small()).unwrap();
     let (train, test) = synth.split(0.25).unwrap();
