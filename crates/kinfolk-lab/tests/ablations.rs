@@ -6,14 +6,16 @@ use common::{lab, synthetic, synthetic_parts};
 use std::fs;
 use tempfile::TempDir;
 
-const TINY: [&str; 6] = ["--identities", "12", "-k", "8", "--epochs", "1"];
+const TINY: [&str; 8] = ["--identities", "12", "-k", "8", "--epochs", "1", "--epochs-e", "1"];
 
 /// Runs an ablation on a tiny set; returns its table, without the heading, and the picture.
 fn ablation(name: &str, columns: &str) -> (Vec<Vec<String>>, String) {
     let directory = TempDir::new().unwrap();
     let (code, stdout, stderr) = lab(directory.path(), &[&[name][..], &TINY].concat());
     assert_eq!(code, 0, "{name}: {stderr}");
-    for said in ["synth, faces: ", "K = 8", "epochs 1, seed 0", "kinfolk 0.", "held-out identities"] {
+    for said in
+        ["synth, faces: ", "K = 8", "epochs 1 and 1, rotated, seed 0", "kinfolk 0.", "held-out identities"]
+    {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
     let file =
@@ -129,11 +131,11 @@ fn own_files_and_an_own_directory() {
 #[test]
 fn the_fashion_profile_has_its_own_neighbours() {
     let directory = TempDir::new().unwrap();
-    let arguments = ["m", "--profile", "fashion", "--identities", "60", "--epochs", "1"];
+    let arguments = ["m", "--profile", "fashion", "--identities", "60", "--epochs", "1", "--rotate", "false"];
     let (code, stdout, stderr) = lab(directory.path(), &arguments);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.starts_with("synth, fashion: ") && stdout.contains("K = 5"), "{stdout}");
-    assert!(stdout.contains("of 30 identities to train on"), "{stdout}");
+    assert!(stdout.contains("of 30 identities to train on") && stdout.contains("not rotated"), "{stdout}");
 }
 
 #[test]
@@ -141,9 +143,10 @@ fn bad_arguments() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();
     fs::write(at.join("file"), "").unwrap();
-    let cases: [(&[&str], i32, &str); 5] = [
+    let cases: [(&[&str], i32, &str); 6] = [
         (&["rho", "--identities", "12", "-k", "0"], 2, "-k: expected at least 1, found 0"),
         (&["rho", "--epochs", "0"], 2, "--epochs: expected at least 1, found 0"),
+        (&["rho", "--epochs-e", "0"], 2, "--epochs-e: expected at least 1, found 0"),
         (
             &["rho", "--identities", "1"],
             2,

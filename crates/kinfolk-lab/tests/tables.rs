@@ -169,6 +169,13 @@ fn the_fashion_profile_is_as_hard_as_its_model() {
 }
 
 #[test]
+fn calibration_reports_methods_that_take_too_long() {
+    let written = table("calibrate", &["--quick", "--methods", "kmeans,hac", "--limit", "0.000001"]);
+    assert_eq!(written.column("ended"), ["over the limit", "over the limit"]);
+    assert!(written.stdout.contains("0 of 2 methods are within 3 points"), "{}", written.stdout);
+}
+
+#[test]
 fn table2_of_an_own_set() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();

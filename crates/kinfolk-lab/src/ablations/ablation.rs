@@ -21,7 +21,7 @@ use std::rc::Rc;
 const HELD_OUT: usize = 5;
 
 /// Candidate sets in an epoch of GCN-E, limited so that it does not dominate the time of an ablation.
-const CANDIDATE_SETS: usize = 1000;
+const CANDIDATE_SETS: usize = 5000;
 
 /// Shares of the vertices whose parents GCN-E may choose, in ablations of other parameters.
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
@@ -45,7 +45,12 @@ pub struct Ablation {
 impl Ablation {
     /// Reads or generates the set, and checks that results can be written.
     pub fn new(name: &'static str, arguments: Arguments) -> Result<Self, Failure> {
-        arguments.fit_params(FitParams::default()).validate()?;
+        for (option, epochs) in [("epochs", arguments.epochs), ("epochs_e", arguments.epochs_e)] {
+            let found = epochs.to_string();
+            if epochs == 0 {
+                return Err(Error::Parameter { field: option, expected: "at least 1", found }.into());
+            }
+        }
         let [train, test] = match (&arguments.train, &arguments.test) {
             (Some(train), Some(test)) => read_both(train, test)?,
             _ => arguments.synthetic()?,
@@ -65,7 +70,9 @@ impl Ablation {
     /// The parameters of GCN-V, except in ablations of GCN-V itself.
     pub fn gcn_v_params(&self) -> GcnVParams {
         let default = GcnVParams::default();
-        GcnVParams { fit: self.arguments.fit_params(default.fit.clone()), ..default }
+        let fit =
+            self.arguments.fit_params(FitParams { epochs: self.arguments.epochs, ..default.fit.clone() });
+        GcnVParams { fit, ..default }
     }
 
     /// Fits GCN-V; also returns the time.
@@ -79,11 +86,11 @@ impl Ablation {
     pub fn fit_e(&self, vertices: &Vertices, candidates: Candidates) -> Result<(GraphNetwork, f64), Failure> {
         let Ranked { part, confidence } = &vertices.fitted;
         let default = GcnEParams::default();
-        let fit = FitParams {
-            epochs: self.arguments.epochs.min(default.fit.epochs),
+        let fit = self.arguments.fit_params(FitParams {
+            epochs: self.arguments.epochs_e,
             examples: CANDIDATE_SETS,
-            ..self.arguments.fit_params(default.fit.clone())
-        };
+            ..default.fit.clone()
+        });
         // From all vertices, because it may be applied to all.
         let params = GcnEParams { rho: 1.0, candidates, fit, ..default };
         let (trained, cost) = measure(|| {
@@ -191,9 +198,10 @@ impl Ablation {
     }
 
     fn describe_run(&self) -> String {
-        let Arguments { seed, epochs, .. } = self.arguments;
+        let Arguments { seed, epochs, epochs_e, rotate, .. } = self.arguments;
+        let turned = if rotate { "rotated" } else { "not rotated" };
         format!(
-            "F in percent, of the test part. Networks fitted to {} of the training rows, epochs {epochs}, seed {seed};\n\
+            "F in percent, of the test part. Networks fitted to {} of the training rows, epochs {epochs} and {epochs_e}, {turned}, seed {seed};\n\
              held-out identities: those of the other {}. Seconds: on the test part, from its graph to labels.\n\
              kinfolk {}, {} kernel, {} threads of {}",
             self.fitted.labels.len(),

@@ -25,6 +25,10 @@ use std::path::PathBuf;
 const QUICK_IDENTITIES: usize = 75;
 const QUICK_EPOCHS: usize = 4;
 
+/// Epochs of GCN-E. With few epochs it chooses worse parents than similarity does.
+const EPOCHS_E: usize = 40;
+const QUICK_EPOCHS_E: usize = 4;
+
 /// The set, and how networks are fitted to it.
 #[derive(Args)]
 pub struct Arguments {
@@ -46,9 +50,15 @@ pub struct Arguments {
     /// Neighbours of each row [default: 80, fashion 5]
     #[arg(short, value_name = "K")]
     k: Option<usize>,
-    /// Epochs of GCN-V; GCN-E has at most 4
+    /// Epochs of GCN-V
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
+    /// Epochs of GCN-E, of 5,000 candidate sets each
+    #[arg(long, value_name = "E", default_value_t = EPOCHS_E)]
+    epochs_e: usize,
+    /// Rotate every batch at random, which helps with few identities; the paper does not
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    rotate: bool,
     /// Directory to write to [default: bench-, then the name]
     #[arg(short, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -57,11 +67,13 @@ pub struct Arguments {
 impl Arguments {
     /// The default synthetic set, or a small one.
     pub fn of(quick: bool, output: PathBuf) -> Self {
-        let epochs = FitParams::default().epochs;
-        let (identities, epochs) =
-            if quick { (Some(QUICK_IDENTITIES), QUICK_EPOCHS) } else { (None, epochs) };
+        let (identities, epochs, epochs_e) = match quick {
+            true => (Some(QUICK_IDENTITIES), QUICK_EPOCHS, QUICK_EPOCHS_E),
+            false => (None, FitParams::default().epochs, EPOCHS_E),
+        };
         let (train, test, profile, output) = (None, None, Profile::default(), Some(output));
-        Arguments { train, test, profile, identities, seed: 0, k: None, epochs, output }
+        let (seed, k, rotate) = (0, None, true);
+        Arguments { train, test, profile, identities, seed, k, epochs, epochs_e, rotate, output }
     }
 
     fn k(&self) -> usize {
@@ -82,6 +94,6 @@ impl Arguments {
 
     /// Uses the last epoch. Choosing the best one would need rows that are held out from fitting.
     fn fit_params(&self, default: FitParams) -> FitParams {
-        FitParams { validation: 0.0, seed: self.seed, epochs: self.epochs, ..default }
+        FitParams { validation: 0.0, seed: self.seed, rotate: self.rotate, ..default }
     }
 }

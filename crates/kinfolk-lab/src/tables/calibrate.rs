@@ -67,10 +67,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             published[0],
             published[1]
         );
+        let apart = outcome.both_f().map(|found| [found[0] - published[0], found[1] - published[1]]);
+        near += usize::from(apart.is_some_and(|apart| apart.iter().all(|apart| apart.abs() <= TOLERANCE)));
+        line.push(apart.map_or_else(|| "-".to_owned(), |[p, b]| format!("{p:+.1} / {b:+.1}")));
         if let Some(found) = outcome.both_f() {
-            let apart = [found[0] - published[0], found[1] - published[1]];
-            near += usize::from(apart.iter().all(|apart| apart.abs() <= TOLERANCE));
-            line.push(format!("{:+.1} / {:+.1}", apart[0], apart[1]));
             let bar = |name, values| Bars { name, colour: candidate.listed.colour, values };
             bars.push(bar(candidate.name().to_owned(), found));
             bars.push(bar(format!("{}, paper", candidate.name()), published));
