@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 use kinfolk_cli::failure::Failure;
 use speed::{aggregate, knn, metrics};
 use std::ffi::OsString;
-use tables::{calibrate, runtime, table1, table2};
+use tables::{calibrate, published, runtime, table1, table2};
 
 /// Measure speed and quality
 #[derive(Parser)]
@@ -63,6 +63,8 @@ enum Command {
     Table1(table1::Arguments),
     /// All methods on a synthetic set as hard as DeepFashion, or on your own set (Table 2 of the paper)
     Table2(table2::Arguments),
+    /// Tables 1 and 2 of the paper on the published data
+    Published(published::Arguments),
     /// How hard the fashion profile of synth is for known methods, beside their figures on DeepFashion
     Calibrate(calibrate::Arguments),
     /// F against run time for all methods (Figure 4 of the paper)
@@ -107,6 +109,7 @@ fn execute(arguments: Arguments) -> Result<(), Failure> {
         Command::Layers(a) => layers::run(a),
         Command::Table1(a) => table1::run(a),
         Command::Table2(a) => table2::run(a),
+        Command::Published(a) => published::run(a),
         Command::Calibrate(a) => calibrate::run(a),
         Command::Runtime(a) => runtime::run(a),
         Command::All(a) => all::run(a),

@@ -1,8 +1,12 @@
 //! The tables of `kinfolk-lab` on small sets: the files they write, the methods they compare, and the time limit.
 
 mod common;
+#[path = "../../kinfolk-nn/tests/fixture/mod.rs"]
+#[allow(dead_code, reason = "other tests compare with the answers of these networks")]
+mod fixture;
 
 use common::{lab, synthetic_parts};
+use kinfolk::synth::{Profile, Synth, SynthParams};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -227,4 +231,80 @@ fn bad_arguments() {
         assert_eq!(found, code, "{arguments:?}: {stderr}");
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
+}
+
+/// Writes a part as the authors of the paper publish them, with or without its graph.
+fn published(data: &Path, name: &str, k: usize, graph: bool, part: &kinfolk::synth::Part) {
+    for folder in ["features", "labels", "knns"] {
+        fs::create_dir_all(data.join(folder).join(if folder == "knns" { name } else { "" })).unwrap();
+    }
+    let (rows, labels) = part.to_embeddings().unwrap();
+    let bytes: Vec<u8> = (0..rows.len()).flat_map(|i| rows.row(i)).flat_map(|v| v.to_le_bytes()).collect();
+    fs::write(data.join(format!("features/{name}.bin")), bytes).unwrap();
+    let lines: String = labels.iter().map(|label| format!("{label}\n")).collect();
+    fs::write(data.join(format!("labels/{name}.meta")), lines).unwrap();
+    if graph {
+        let params = kinfolk::KnnParams { k: k - 1, ..kinfolk::KnnParams::default() };
+        let (graph, _) = kinfolk::knn_graph(&rows, &params, &()).unwrap();
+        let file = data.join(format!("knns/{name}/faiss_k_{k}.npz"));
+        kinfolk::io::write_graph(&file, &graph, kinfolk::io::GraphLayout::Published).unwrap();
+    }
+}
+
+#[test]
+fn published_data_gives_both_tables() {
+    let directory = TempDir::new().unwrap();
+    let (at, data) = (directory.path(), directory.path().join("data"));
+    let faces = SynthParams { identities: 80, dim: 128, ..SynthParams::default() };
+    let faces = Synth::new(faces).unwrap();
+    published(&data, "part0_train", 80, true, &faces.part(0..20).unwrap());
+    published(&data, "part1_test", 80, true, &faces.part(20..40).unwrap());
+    published(&data, "part3_test", 80, false, &faces.part(20..80).unwrap());
+    let clothes = SynthParams { identities: 200, dim: 128, ..Profile::Fashion.params() };
+    let clothes = Synth::new(clothes).unwrap();
+    published(&data, "deepfashion_train", 5, true, &clothes.part(0..100).unwrap());
+    published(&data, "deepfashion_test", 5, true, &clothes.part(100..200).unwrap());
+    let mut methods = vec!["cdp", "kin", "gcn-v-paper"];
+    let run = ["published", "data", "--methods", "cdp,kin,gcn-v-paper", "--epochs", "1", "-o", "out"];
+    let weights = fixture::directory();
+    if let Some(weights) = &weights {
+        for (network, set) in [("v", "ms1m"), ("e", "ms1m"), ("v", "deepfashion")] {
+            let name = data.join(format!("pretrained_gcn_{network}_{set}.pth"));
+            fs::copy(weights.join(format!("gcn_{network}.pth")), name).unwrap();
+        }
+        methods.push("gcn-v-published");
+    }
+    let (code, stdout, stderr) = lab(at, &run);
+    assert_eq!(code, 0, "{stderr}");
+    let table2 = read(&at.join("out"), "table2", stdout.clone());
+    assert_eq!(table2.column("method"), methods);
+    table2.check_values();
+    if weights.is_some() {
+        methods.push("gcn-ve-published");
+    }
+    let table1 = read(&at.join("out"), "table1", stdout);
+    assert_eq!(table1.column("method"), methods.repeat(2));
+    let mut parts = vec!["1"; methods.len()];
+    parts.extend(vec!["3"; methods.len()]);
+    assert_eq!(table1.column("parts"), parts);
+    table1.check_values();
+    for shown in ["MS-Celeb-1M, data", "paper, 584K rows", "87.1 / 85.8", "70.8 / 75.8"] {
+        assert!(table1.markdown.contains(shown), "{shown}: {}", table1.markdown);
+    }
+    assert!(
+        table2.markdown.contains("33.1 / 57.3") && table2.markdown.contains("K = 4"),
+        "{}",
+        table2.markdown
+    );
+
+    // What is missing is named.
+    fs::remove_file(data.join("labels/part0_train.meta")).unwrap();
+    let (code, _, stderr) = lab(at, &run);
+    assert!(code == 1 && stderr.contains("part0_train"), "{stderr}");
+    fs::remove_dir_all(data.join("features")).unwrap();
+    let (code, _, stderr) = lab(at, &run);
+    assert!(
+        code == 1 && stderr.contains("data: expected features/part1_test.bin or another part"),
+        "{stderr}"
+    );
 }

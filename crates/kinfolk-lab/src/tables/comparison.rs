@@ -75,6 +75,15 @@ impl Comparison {
         Ok(comparison)
     }
 
+    /// Adds a method with a model that was not trained here.
+    pub fn add(&mut self, listed: Listed, fitted: Fitted) {
+        let tried = fitted.tried;
+        self.fitted.push(fitted);
+        let setting = Ok(Setting::new());
+        let candidate = Candidate { listed, setting, tried, runs: 0, f: 0.0, seconds: 0.0, stopped: false };
+        self.candidates.push(candidate);
+    }
+
     /// The model of a method, if one was trained.
     pub fn fitted(&self, name: &str) -> Option<&Fitted> {
         self.fitted.iter().find(|fitted| fitted.name == name)

@@ -14,7 +14,7 @@
 //! | `comparison` | choosing a setting, running within a time limit (`limit`, `outcome`) |
 //! | `report` | tables and notes on the terminal and in files |
 //! | `paper` | the figures of the paper, shown beside ours |
-//! | `table1`, `table2`, `runtime`, `calibrate` | the tables |
+//! | `table1`, `table2`, `runtime`, `calibrate`, `published` | the tables |
 //!
 //! Cost: for each method [`grid::SETTINGS`] runs on the training part and one on each test part; the fitting of networks.
 
@@ -28,6 +28,7 @@ mod options;
 mod outcome;
 mod paper;
 mod part;
+pub mod published;
 mod report;
 pub mod runtime;
 pub mod table1;

@@ -87,15 +87,26 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let rows = if full { FULL_ROWS } else { rows_of(rows_per_part, options.quick) };
     let most = parts.iter().max().copied().unwrap_or(1) as usize;
     let set = Parts::new(rows, most, options.seed)?;
-    let mut comparison = Comparison::new("table1", options, set.train(k)?)?;
+    let origin = format!("Synthetic, parts of about {rows} rows");
+    let comparison = Comparison::new("table1", options, set.train(k)?)?;
+    compare(comparison, &origin, &parts, |count| set.test(count as usize, k))
+}
+
+/// Every method on so many parts at a time, beside the figures of the paper.
+pub fn compare(
+    mut comparison: Comparison,
+    origin: &str,
+    parts: &[u32],
+    test: impl Fn(u32) -> Result<Part, Failure>,
+) -> Result<(), Failure> {
     let mut headings = vec!["method".to_owned()];
     let mut lines: Vec<Vec<String>> =
         comparison.candidates.iter().map(|candidate| vec![candidate.name().to_owned()]).collect();
     let mut csv = format!("method,parts,rows,identities,{FIELDS}\n");
     let mut columns: Vec<Vec<Outcome>> = Vec::new();
     let mut sizes = Vec::new();
-    for &count in &parts {
-        let part = set.test(count as usize, k)?;
+    for &count in parts {
+        let part = test(count)?;
         let (rows, identities) = (part.labels.len(), part.identities());
         let outcomes = comparison.compare(&part)?;
         headings.extend([format!("{rows} rows: F_P"), "F_B".to_owned(), "s".to_owned()]);
@@ -117,7 +128,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let report = Report {
         title: "Table 1: sets of increasing size".to_owned(),
         set: format!(
-            "Synthetic, {} columns, parts of about {rows} rows: {} to train on; F_P pairwise, F_B BCubed",
+            "{origin}: {} columns, {} to train on; F_P pairwise, F_B BCubed",
             comparison.train.features.dim(),
             comparison.train.describe()
         ),

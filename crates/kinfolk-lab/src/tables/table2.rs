@@ -54,15 +54,24 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         _ => (SYNTHETIC.to_owned(), fashion(identities, &options)?),
     };
     let synthetic = origin == SYNTHETIC;
-    let mut comparison = Comparison::new("table2", options, Part::new(train, k, seed)?)?;
-    let test = Part::new(test, k, seed)?;
-    let outcomes = comparison.compare(&test)?;
+    let comparison = Comparison::new("table2", options, Part::new(train, k, seed)?)?;
+    compare(comparison, &origin, &Part::new(test, k, seed)?, synthetic)
+}
+
+/// Every method on one set, beside the figures of the paper if it is that of the paper or imitates it.
+pub fn compare(
+    mut comparison: Comparison,
+    origin: &str,
+    test: &Part,
+    beside_paper: bool,
+) -> Result<(), Failure> {
+    let outcomes = comparison.compare(test)?;
     let mut csv = format!("method,rows,identities,{FIELDS}\n");
     let (mut lines, mut bars) = (Vec::new(), Vec::new());
     for (candidate, outcome) in comparison.candidates.iter().zip(&outcomes) {
         let mut line = vec![candidate.name().to_owned()];
         line.extend(outcome.cells(comparison.limit));
-        if synthetic {
+        if beside_paper {
             line.push(paper::cell(paper::table2(candidate.name()).map(|(_, f)| f)));
         }
         lines.push(line);
@@ -78,12 +87,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     }
     let mut headings = ["method", "clusters", "pairwise F", "BCubed F", "s"].map(str::to_owned).to_vec();
-    if synthetic {
+    if beside_paper {
         headings.push("paper, DeepFashion".to_owned());
     }
     let report = Report {
         title: "Table 2: many small identities".to_owned(),
-        set: describe_both(&origin, &comparison.train, &test),
+        set: describe_both(origin, &comparison.train, test),
         headings,
         lines,
         csv,
