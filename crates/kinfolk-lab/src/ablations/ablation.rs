@@ -20,8 +20,8 @@ use std::rc::Rc;
 /// One in this many training identities is held out.
 const HELD_OUT: usize = 5;
 
-/// Candidate sets in an epoch of GCN-E, limited so that it does not dominate the time of an ablation.
-const CANDIDATE_SETS: usize = 5000;
+/// Neighbours of the vertices in an epoch of GCN-E, limited so that it does not dominate the time of an ablation.
+const NEIGHBOURS: usize = 100_000;
 
 /// Shares of the vertices whose parents GCN-E may choose, in ablations of other parameters.
 const RHOS: [f32; 4] = [0.1, 0.2, 0.5, 0.8];
@@ -88,7 +88,7 @@ impl Ablation {
         let default = GcnEParams::default();
         let fit = self.arguments.fit_params(FitParams {
             epochs: self.arguments.epochs_e,
-            examples: CANDIDATE_SETS,
+            examples: NEIGHBOURS / self.arguments.k(),
             ..default.fit.clone()
         });
         // From all vertices, because it may be applied to all.

@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Epochs of GCN-V
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
-    /// Epochs of GCN-E, of 5,000 candidate sets each
+    /// Epochs of GCN-E, of at most 100,000 / K candidate sets each
     #[arg(long, value_name = "E", default_value_t = EPOCHS_E)]
     epochs_e: usize,
     /// Rotate every batch at random, which helps with few identities; the paper does not
