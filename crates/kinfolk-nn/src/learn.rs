@@ -233,50 +233,34 @@ impl GcnVTraining {
 impl GcnVeTraining {
     /// What [`train`] does for this many rows.
     pub fn params(&self, rows: usize, seed: u64) -> TrainParams {
-        let GcnVeTraining {
-            recipe,
-            epochs,
-            batch,
-            learning_rate,
-            validation,
-            layers,
-            target,
-            k_rebuild,
-            density,
-            rotate,
-            rebuild,
-            tau,
-            device,
-            ..
-        } = *self;
         let vertices = GcnVTraining {
-            recipe,
-            epochs,
-            batch,
-            learning_rate,
-            validation,
-            layers,
-            target,
-            k_rebuild,
-            density,
-            rotate,
-            rebuild,
-            tau,
-            device,
+            recipe: self.recipe,
+            epochs: self.epochs,
+            batch: self.batch,
+            learning_rate: self.learning_rate,
+            validation: self.validation,
+            layers: self.layers,
+            target: self.target,
+            k_rebuild: self.k_rebuild,
+            density: self.density,
+            rotate: self.rotate,
+            rebuild: self.rebuild,
+            tau: self.tau,
+            device: self.device,
         };
         let params = vertices.params(rows, seed);
-        let by_recipe = (recipe == Recipe::Paper).then_some(PAPER_EPOCHS_E);
+        let by_recipe = (self.recipe == Recipe::Paper).then_some(PAPER_EPOCHS_E);
         let default = GcnEParams::default();
         let gcn_e = GcnEParams {
             candidates: if self.m == -1 { Candidates::AllNeighbours } else { Candidates::MoreConfident },
             loss: self.loss,
             fit: FitParams {
                 epochs: self.epochs_e.or(by_recipe).unwrap_or(default.fit.epochs),
-                batch: batch.unwrap_or(default.fit.batch),
-                learning_rate,
-                validation,
+                batch: self.batch.unwrap_or(default.fit.batch),
+                learning_rate: self.learning_rate,
+                validation: self.validation,
                 rotate: params.gcn_v.fit.rotate && default.fit.rotate,
-                compute: device,
+                compute: self.device,
                 seed,
                 ..default.fit.clone()
             },

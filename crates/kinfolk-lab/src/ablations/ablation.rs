@@ -31,6 +31,7 @@ pub struct Ablation {
     name: &'static str,
     directory: PathBuf,
     arguments: Arguments,
+    trains_gcn_e: bool,
     /// The training rows that networks are fitted to.
     pub fitted: Rc<Part>,
     /// All training rows.
@@ -45,7 +46,20 @@ pub struct Ablation {
 impl Ablation {
     /// Reads or generates the set, and checks that results can be written.
     pub fn new(name: &'static str, arguments: Arguments) -> Result<Self, Failure> {
-        for (option, epochs) in [("epochs", arguments.epochs), ("epochs_e", arguments.epochs_e)] {
+        Self::with(name, arguments, true)
+    }
+
+    /// The same for an ablation of GCN-V alone, which has no epochs of GCN-E.
+    pub fn without_gcn_e(name: &'static str, arguments: Arguments) -> Result<Self, Failure> {
+        if arguments.epochs_e.is_some() {
+            let message = "--epochs-e: no effect, because GCN-E is not trained here";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Self::with(name, arguments, false)
+    }
+
+    fn with(name: &'static str, arguments: Arguments, trains_gcn_e: bool) -> Result<Self, Failure> {
+        for (option, epochs) in [("epochs", arguments.epochs), ("epochs_e", arguments.epochs_e())] {
             let found = epochs.to_string();
             if epochs == 0 {
                 return Err(Error::Parameter { field: option, expected: "at least 1", found }.into());
@@ -64,7 +78,7 @@ impl Ablation {
         let all = (0..train.labels.len() as u32).collect();
         let part = |rows| Part::new(rows, arguments.k());
         let (fitted, train, test) = (part(Labelled { features, labels })?, part(train)?, part(test)?);
-        Ok(Ablation { name, directory, arguments, fitted, train, test, held_out, all })
+        Ok(Ablation { name, directory, arguments, trains_gcn_e, fitted, train, test, held_out, all })
     }
 
     /// The parameters of GCN-V, except in ablations of GCN-V itself.
@@ -87,7 +101,7 @@ impl Ablation {
         let Ranked { part, confidence } = &vertices.fitted;
         let default = GcnEParams::default();
         let fit = self.arguments.fit_params(FitParams {
-            epochs: self.arguments.epochs_e,
+            epochs: self.arguments.epochs_e(),
             examples: NEIGHBOURS / self.arguments.k(),
             ..default.fit.clone()
         });
@@ -198,10 +212,14 @@ impl Ablation {
     }
 
     fn describe_run(&self) -> String {
-        let Arguments { seed, epochs, epochs_e, rotate, .. } = self.arguments;
+        let Arguments { seed, epochs, rotate, .. } = self.arguments;
+        let of_gcn_e = match self.trains_gcn_e {
+            true => format!(" and {}", self.arguments.epochs_e()),
+            false => String::new(),
+        };
         let turned = if rotate { "rotated" } else { "not rotated" };
         format!(
-            "F in percent, of the test part. Networks fitted to {} of the training rows, epochs {epochs} and {epochs_e}, {turned}, seed {seed};\n\
+            "F in percent, of the test part. Networks fitted to {} of the training rows, epochs {epochs}{of_gcn_e}, {turned}, seed {seed};\n\
              held-out identities: those of the other {}. Seconds: on the test part, from its graph to labels.\n\
              kinfolk {}, {} kernel, {} threads of {}",
             self.fitted.labels.len(),

@@ -41,7 +41,7 @@ struct Line {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let ablation = Ablation::new("confidence-designs", arguments)?;
+    let ablation = Ablation::without_gcn_e("confidence-designs", arguments)?;
     let mut lines = vec![
         label_free(&ablation, "u_num", palette::U_NUM, u_num)?,
         label_free(&ablation, "u_weight", palette::U_WEIGHT, u_weight)?,

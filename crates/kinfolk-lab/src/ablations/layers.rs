@@ -31,7 +31,7 @@ const COLUMNS: [(&str, &str); 7] = [
 ];
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let ablation = Ablation::new("layers", arguments)?;
+    let ablation = Ablation::without_gcn_e("layers", arguments)?;
     let truth = s_nbr(&ablation.train.graph, &ablation.train.labels)?;
     let mut held_out = vec![false; truth.len()];
     ablation.held_out.iter().for_each(|&row| held_out[row as usize] = true);

@@ -53,9 +53,9 @@ pub struct Arguments {
     /// Epochs of GCN-V
     #[arg(long, value_name = "E", default_value_t = FitParams::default().epochs)]
     epochs: usize,
-    /// Epochs of GCN-E, of at most 100,000 / K candidate sets each
-    #[arg(long, value_name = "E", default_value_t = EPOCHS_E)]
-    epochs_e: usize,
+    /// Epochs of GCN-E, of at most 100,000 / K candidate sets each [default: 40]
+    #[arg(long, value_name = "E")]
+    epochs_e: Option<usize>,
     /// Rotate every batch at random, which helps with few identities; the paper does not
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     rotate: bool,
@@ -65,15 +65,20 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The default synthetic set, or a small one.
-    pub fn of(quick: bool, output: PathBuf) -> Self {
-        let (identities, epochs, epochs_e) = match quick {
-            true => (Some(QUICK_IDENTITIES), QUICK_EPOCHS, QUICK_EPOCHS_E),
-            false => (None, FitParams::default().epochs, EPOCHS_E),
+    /// The default synthetic set, or a small one; `gcn_e` if that network is trained.
+    pub fn of(quick: bool, gcn_e: bool, output: PathBuf) -> Self {
+        let (identities, epochs) = match quick {
+            true => (Some(QUICK_IDENTITIES), QUICK_EPOCHS),
+            false => (None, FitParams::default().epochs),
         };
+        let epochs_e = (quick && gcn_e).then_some(QUICK_EPOCHS_E);
         let (train, test, profile, output) = (None, None, Profile::default(), Some(output));
         let (seed, k, rotate) = (0, None, true);
         Arguments { train, test, profile, identities, seed, k, epochs, epochs_e, rotate, output }
+    }
+
+    fn epochs_e(&self) -> usize {
+        self.epochs_e.unwrap_or(EPOCHS_E)
     }
 
     fn k(&self) -> usize {

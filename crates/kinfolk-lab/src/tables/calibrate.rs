@@ -40,8 +40,14 @@ impl Arguments {
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let Arguments { mut options } = arguments;
+    if let Some(other) = options.methods.iter().find(|name| !METHODS.contains(&name.as_str())) {
+        let expected = METHODS.join(", ");
+        return Err(Failure::Usage(format!("--methods: expected some of {expected}, found {other}")));
+    }
+    if options.epochs.is_some() {
+        return Err(Failure::Usage("--epochs: no effect, because no network is trained here".to_owned()));
+    }
     options.directory("calibrate")?;
-    options.methods.retain(|name| METHODS.contains(&name.as_str()));
     if options.methods.is_empty() {
         options.methods = METHODS.map(str::to_owned).to_vec();
     }

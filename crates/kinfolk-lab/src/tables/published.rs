@@ -8,7 +8,8 @@
 //! | `knns/NAME/faiss_k_80.npz`, `faiss_k_5.npz` for DeepFashion | graphs; a missing one is made |
 //! | `pretrained_gcn_v_ms1m.pth`, `pretrained_gcn_e_ms1m.pth`, `..._deepfashion.pth` | published weights, also in `pretrained_models` |
 //!
-//! Published weights are rows of their own, with the tau of the paper.
+//! Published weights are rows of their own, with the tau of the paper. Where a graph is given, seconds count reading it instead
+//! of the search for neighbours.
 //!
 //! Cost: that of table1 and table2. The five sizes of MS-Celeb-1M have 14 million rows together.
 
