@@ -14,7 +14,7 @@ use kinfolk::amx::{Configured, multiplies_bf16};
 use rayon::prelude::*;
 use std::arch::asm;
 use std::arch::x86_64::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// Rows or columns of the matrix in a tile.
 const SIDE: usize = 16;
@@ -27,6 +27,8 @@ const STEPS: usize = 16;
 thread_local! {
     /// The left-hand side, packed; kept from product to product.
     static LEFT: RefCell<Tiles> = const { RefCell::new(Tiles { tiles: Vec::new(), outer: 0, inner: 0 }) };
+    /// The memory of a right-hand side that is no longer needed.
+    static SPARE: Cell<Vec<Tile>> = const { Cell::new(Vec::new()) };
 }
 
 /// True where this can be used.
@@ -65,10 +67,16 @@ pub(crate) struct Tiles {
 impl Tiles {
     /// As a right-hand side.
     pub(super) fn right(matrix: Matrix) -> Self {
-        let mut tiles = Tiles::default();
+        let mut tiles = Tiles { tiles: SPARE.take(), outer: 0, inner: 0 };
         let Matrix { rows, columns, transposed, .. } = matrix;
         tiles.pack(matrix, [columns, rows], !transposed, true);
         tiles
+    }
+
+    /// Leaves the memory to the next right-hand side on this thread.
+    #[cfg(any(test, feature = "training"))]
+    pub(super) fn recycle(self) {
+        SPARE.set(self.tiles);
     }
 
     fn left(&mut self, matrix: Matrix) {

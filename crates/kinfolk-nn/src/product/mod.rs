@@ -71,6 +71,15 @@ impl<'a> Right<'a> {
         }
         Right::Plain(matrix)
     }
+
+    /// Leaves its memory to the next on this thread.
+    #[cfg(any(test, feature = "training"))]
+    fn recycle(self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Right::Tiles(tiles) = self {
+            tiles.recycle();
+        }
+    }
 }
 
 /// `out` = `left` times `right`, row-major; on this thread.
@@ -82,9 +91,9 @@ pub(crate) fn multiply(left: Matrix, right: &Right, out: &mut [f32]) {
     }
 }
 
-/// `left` times `right`, row-major; on all threads.
+/// `left` times `right`, row-major; on all threads. `finish` is then given some rows and the number of the first.
 #[cfg(any(test, feature = "training"))]
-pub(crate) fn product(left: Matrix, right: Matrix) -> Vec<f32> {
+pub(crate) fn product(left: Matrix, right: Matrix, finish: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
     assert_eq!(left.columns, right.rows, "the columns of the left must be the rows of the right");
     let columns = right.columns;
     let mut out = vec![0.0; left.rows * columns];
@@ -96,7 +105,9 @@ pub(crate) fn product(left: Matrix, right: Matrix) -> Vec<f32> {
     let rows = left.rows.div_ceil(rayon::current_num_threads()).next_multiple_of(ROWS).min(16 * ROWS);
     out.par_chunks_mut(rows * columns).enumerate().for_each(|(at, out)| {
         multiply(left.part(at * rows, out.len() / columns), &right, out);
+        finish(at * rows, out);
     });
+    right.recycle();
     out
 }
 

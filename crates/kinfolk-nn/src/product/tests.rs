@@ -56,7 +56,7 @@ proptest! {
         };
         let (left, right) = (side(&a, [rows, inner], turned[0]), side(&b, [inner, columns], turned[1]));
         let expected = slow(left, right);
-        let found = product(left, right);
+        let found = product(left, right, |_, _| {});
         close(&found, &expected, inner)?;
         let mut plain = vec![0.0; rows * columns];
         multiply_plain(left, right, &mut plain);
@@ -73,7 +73,7 @@ fn bits_do_not_depend_on_threads() {
     let (a, b) = (random(333 * 200, 1), random(200 * 77, 2));
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| product(Matrix::new(&a, 200), Matrix::new(&b, 77)))
+        pool.install(|| product(Matrix::new(&a, 200), Matrix::new(&b, 77), |_, _| {}))
     };
     assert_eq!(on(1), on(3));
 }
@@ -81,7 +81,7 @@ fn bits_do_not_depend_on_threads() {
 #[test]
 fn what_is_not_a_number_stays_visible() {
     for broken in [f32::NAN, f32::INFINITY] {
-        let out = product(Matrix::new(&[1.0, broken], 2), Matrix::new(&[1.0, 1.0], 1));
+        let out = product(Matrix::new(&[1.0, broken], 2), Matrix::new(&[1.0, 1.0], 1), |_, _| {});
         assert!(!out[0].is_finite(), "{out:?}");
     }
 }

@@ -64,10 +64,7 @@ impl Trace {
 
 fn forward(network: &GraphNetwork, batch: &Batch) -> Trace {
     let convolve = |convolution: &Linear, inputs: &[f32]| {
-        let mut out = linear(convolution, inputs);
-        out.par_chunks_mut(ROWS * convolution.outputs)
-            .for_each(|rows| rows.iter_mut().for_each(|v| *v = v.max(0.0)));
-        out
+        linear(convolution, inputs, |values| values.iter_mut().for_each(|v| *v = v.max(0.0)))
     };
     let mut joined: Vec<Vec<f32>> = Vec::new();
     let mut embedding = convolve(&network.convolutions[0], &batch.joined);
@@ -77,42 +74,47 @@ fn forward(network: &GraphNetwork, batch: &Batch) -> Trace {
     }
     let read = read(&embedding, network.hidden.inputs, &batch.readout);
     let head = read.as_ref().map_or(&embedding, |(values, _)| values);
-    let before = linear(&network.hidden, head);
-    let after = prelu(&before, &network.slopes);
-    let outputs = linear(&network.output, &after);
+    let before = linear(&network.hidden, head, |_| {});
+    let (after, outputs) = bend(network, &before);
     Trace { joined, embedding, read, hidden: [before, after], outputs }
 }
 
 fn backward(network: &GraphNetwork, batch: &Batch, trace: &Trace, by_outputs: Vec<f32>) -> GraphNetwork {
-    let [before, after] = &trace.hidden;
-    let output = by_weights(&network.output, after, &by_outputs);
-    let by_after = by_inputs(&network.output, &by_outputs, 0..network.output.inputs);
-    let (by_before, slopes) = by_prelu(before, &network.slopes, &by_after);
+    let (by_before, slopes, output) = by_bend(network, &trace.hidden, &by_outputs);
     let hidden = by_weights(&network.hidden, trace.head(), &by_before);
-    let by_head = by_inputs(&network.hidden, &by_before, 0..network.hidden.inputs);
+    // The relu lets through what was positive.
+    let relu = |outputs: &[f32], gradient: &mut [f32]| {
+        for (gradient, &output) in gradient.iter_mut().zip(outputs) {
+            *gradient = if output > 0.0 { *gradient } else { 0.0 };
+        }
+    };
+    let width = network.hidden.inputs;
     let mut by_embedding = match &trace.read {
-        None => by_head,
-        Some((_, rows)) => scatter(&by_head, rows, trace.embedding.len(), network.hidden.inputs),
+        None => by_inputs(&network.hidden, &by_before, 0..width, |first, rows| {
+            relu(&trace.embedding[first * width..], rows);
+        }),
+        Some((_, from)) => {
+            let by_head = by_inputs(&network.hidden, &by_before, 0..width, |_, _| {});
+            let mut by_embedding = scatter(&by_head, from, trace.embedding.len(), width);
+            relu(&trace.embedding, &mut by_embedding);
+            by_embedding
+        }
     };
     let mut convolutions = Vec::with_capacity(network.convolutions.len());
     for (l, convolution) in network.convolutions.iter().enumerate().rev() {
-        // The relu lets through what was positive. The outputs are the left half of the next layer's inputs.
-        match trace.joined.get(l) {
-            None => by_relu(&mut by_embedding, &trace.embedding, convolution.outputs, convolution.outputs),
-            Some(next) => by_relu(&mut by_embedding, next, convolution.outputs, 2 * convolution.outputs),
-        }
-        convolutions.push(by_weights(convolution, trace.inputs(batch, l), &by_embedding));
+        let inputs = trace.inputs(batch, l);
+        convolutions.push(by_weights(convolution, inputs, &by_embedding));
         // The features are constants.
         if l > 0 {
             let half = convolution.inputs / 2;
-            let mut by_own = by_inputs(convolution, &by_embedding, 0..half);
-            let by_mean = by_inputs(convolution, &by_embedding, half..2 * half);
+            let by_mean = by_inputs(convolution, &by_embedding, half..2 * half, |_, _| {});
             let by_mean = operator(batch).transposed().times(&by_mean, half);
-            by_own
-                .par_chunks_mut(ROWS * half)
-                .zip(by_mean.par_chunks(ROWS * half))
-                .for_each(|(a, b)| add(a, b));
-            by_embedding = by_own;
+            by_embedding = by_inputs(convolution, &by_embedding, 0..half, |first, rows| {
+                add(rows, &by_mean[first * half..][..rows.len()]);
+                // The outputs of the layer before are the left half of this one's inputs.
+                let outputs = inputs[first * 2 * half..].chunks_exact(2 * half);
+                rows.chunks_exact_mut(half).zip(outputs).for_each(|(row, output)| relu(output, row));
+            });
         }
     }
     convolutions.reverse();
@@ -123,26 +125,34 @@ fn operator(batch: &Batch) -> &Operator {
     batch.operator.as_ref().expect("more than one convolution needs the adjacency")
 }
 
-/// x W + b.
-fn linear(layer: &Linear, x: &[f32]) -> Vec<f32> {
-    let mut out = product(Matrix::new(x, layer.inputs), Matrix::new(&layer.weight, layer.outputs));
-    out.par_chunks_mut(layer.outputs).with_min_len(ROWS).for_each(|row| add(row, &layer.bias));
-    out
+/// x W + b, and then what is done with some rows of it.
+fn linear(layer: &Linear, x: &[f32], finish: impl Fn(&mut [f32]) + Sync) -> Vec<f32> {
+    let weight = Matrix::new(&layer.weight, layer.outputs);
+    product(Matrix::new(x, layer.inputs), weight, |_, rows| {
+        rows.chunks_exact_mut(layer.outputs).for_each(|row| add(row, &layer.bias));
+        finish(rows);
+    })
 }
 
 /// The gradients of [`linear`] by W and b.
 fn by_weights(layer: &Linear, x: &[f32], gradient: &[f32]) -> Linear {
     let &Linear { inputs, outputs, .. } = layer;
-    let weight = product(Matrix::new(x, inputs).transpose(), Matrix::new(gradient, outputs));
+    let weight = product(Matrix::new(x, inputs).transpose(), Matrix::new(gradient, outputs), |_, _| {});
     let mut bias = vec![0.0; outputs];
     gradient.chunks_exact(outputs).for_each(|row| add(&mut bias, row));
     Linear { weight, bias, inputs, outputs }
 }
 
-/// The gradient of [`linear`] by some columns of x.
-fn by_inputs(layer: &Linear, gradient: &[f32], columns: Range<usize>) -> Vec<f32> {
+/// The gradient of [`linear`] by some columns of x, and then what is done with its rows from a number on.
+fn by_inputs(
+    layer: &Linear,
+    gradient: &[f32],
+    columns: Range<usize>,
+    finish: impl Fn(usize, &mut [f32]) + Sync,
+) -> Vec<f32> {
     let weight = &layer.weight[columns.start * layer.outputs..columns.end * layer.outputs];
-    product(Matrix::new(gradient, layer.outputs), Matrix::new(weight, layer.outputs).transpose())
+    let weight = Matrix::new(weight, layer.outputs).transpose();
+    product(Matrix::new(gradient, layer.outputs), weight, finish)
 }
 
 /// Adds `other` to `sums`, element by element.
@@ -150,47 +160,84 @@ fn add(sums: &mut [f32], other: &[f32]) {
     sums.iter_mut().zip(other).for_each(|(sum, x)| *sum += x);
 }
 
-/// x where it is not negative, slope x elsewhere; a slope for each column.
-fn prelu(x: &[f32], slopes: &[f32]) -> Vec<f32> {
-    let mut out = x.to_vec();
-    out.par_chunks_mut(slopes.len()).with_min_len(ROWS).for_each(|row| {
-        for (x, slope) in row.iter_mut().zip(slopes) {
-            // Computed for both signs: without a branch the compiler takes many at once.
-            let scaled = slope * *x;
-            *x = if *x < 0.0 { scaled } else { *x };
+/// What follows `hidden`: its PReLU (x where it is not negative, slope x elsewhere; a slope for each column), and the
+/// last layer, whose one or two outputs are too few for a product of matrices.
+fn bend(network: &GraphNetwork, before: &[f32]) -> (Vec<f32>, Vec<f32>) {
+    let GraphNetwork { slopes, output, .. } = network;
+    let (columns, outputs) = (output.inputs, output.outputs);
+    let weights = columns_of(output);
+    let mut after = vec![0.0; before.len()];
+    let mut out = vec![0.0; before.len() / columns * outputs];
+    let rows = after.par_chunks_mut(ROWS * columns).zip(out.par_chunks_mut(ROWS * outputs));
+    rows.zip(before.par_chunks(ROWS * columns)).for_each(|((after, out), before)| {
+        let rows = after.chunks_exact_mut(columns).zip(before.chunks_exact(columns));
+        for ((after, before), out) in rows.zip(out.chunks_exact_mut(outputs)) {
+            for ((after, &x), slope) in after.iter_mut().zip(before).zip(slopes) {
+                // Computed for both signs: without a branch the compiler takes many at once.
+                let scaled = slope * x;
+                *after = if x < 0.0 { scaled } else { x };
+            }
+            for ((out, weight), bias) in out.iter_mut().zip(&weights).zip(&output.bias) {
+                *out = dot(after, weight) + bias;
+            }
         }
     });
-    out
+    (after, out)
 }
 
-/// The gradients of [`prelu`] by x and by the slopes.
-fn by_prelu(x: &[f32], slopes: &[f32], gradient: &[f32]) -> (Vec<f32>, Vec<f32>) {
-    let columns = slopes.len();
-    let mut by_x = gradient.to_vec();
-    by_x.par_chunks_mut(columns).zip(x.par_chunks(columns)).with_min_len(ROWS).for_each(|(out, x)| {
-        for ((out, &x), slope) in out.iter_mut().zip(x).zip(slopes) {
-            let scaled = slope * *out;
-            *out = if x < 0.0 { scaled } else { *out };
+/// The gradients of [`bend`] by its inputs, by the slopes and by the last layer.
+fn by_bend(
+    network: &GraphNetwork,
+    [before, after]: &[Vec<f32>; 2],
+    by_outputs: &[f32],
+) -> (Vec<f32>, Vec<f32>, Linear) {
+    let GraphNetwork { slopes, output, .. } = network;
+    let &Linear { inputs: columns, outputs, .. } = output;
+    let weights = columns_of(output);
+    let mut by_before = vec![0.0; before.len()];
+    let rows = by_before.par_chunks_mut(ROWS * columns).zip(before.par_chunks(ROWS * columns));
+    rows.zip(by_outputs.par_chunks(ROWS * outputs)).for_each(|((rows, before), by_outputs)| {
+        let rows = rows.chunks_exact_mut(columns).zip(before.chunks_exact(columns));
+        for ((row, before), by_outputs) in rows.zip(by_outputs.chunks_exact(outputs)) {
+            for (weight, by_output) in weights.iter().zip(by_outputs) {
+                row.iter_mut().zip(weight).for_each(|(out, weight)| *out += by_output * weight);
+            }
+            for ((out, &x), slope) in row.iter_mut().zip(before).zip(slopes) {
+                let scaled = slope * *out;
+                *out = if x < 0.0 { scaled } else { *out };
+            }
         }
     });
     let mut by_slopes = vec![0.0; columns];
-    for (x, gradient) in x.chunks_exact(columns).zip(gradient.chunks_exact(columns)) {
-        for (sum, (&x, &gradient)) in by_slopes.iter_mut().zip(x.iter().zip(gradient)) {
-            *sum += x.min(0.0) * gradient;
+    let mut by_weights = vec![vec![0.0; columns]; outputs];
+    let mut bias = vec![0.0; outputs];
+    let rows = before.chunks_exact(columns).zip(after.chunks_exact(columns));
+    for ((before, after), by_outputs) in rows.zip(by_outputs.chunks_exact(outputs)) {
+        add(&mut bias, by_outputs);
+        for ((sums, weight), by_output) in by_weights.iter_mut().zip(&weights).zip(by_outputs) {
+            sums.iter_mut().zip(after).for_each(|(sum, x)| *sum += by_output * x);
+            for ((sum, &x), weight) in by_slopes.iter_mut().zip(before).zip(weight) {
+                *sum += x.min(0.0) * (by_output * weight);
+            }
         }
     }
-    (by_x, by_slopes)
+    let weight = (0..columns).flat_map(|i| by_weights.iter().map(move |column| column[i])).collect();
+    (by_before, by_slopes, Linear { weight, bias, inputs: columns, outputs })
 }
 
-/// Sets the gradient to zero where a relu's output is; the outputs are the first `columns` of every `stride` values.
-fn by_relu(gradient: &mut [f32], outputs: &[f32], columns: usize, stride: usize) {
-    gradient.par_chunks_mut(columns).zip(outputs.par_chunks(stride)).with_min_len(ROWS).for_each(
-        |(gradient, outputs)| {
-            for (gradient, &output) in gradient.iter_mut().zip(outputs) {
-                *gradient = if output > 0.0 { *gradient } else { 0.0 };
-            }
-        },
-    );
+/// The weights of each output of a layer.
+fn columns_of(layer: &Linear) -> Vec<Vec<f32>> {
+    (0..layer.outputs).map(|o| layer.weight[o..].iter().step_by(layer.outputs).copied().collect()).collect()
+}
+
+/// In eight sums, which the compiler takes at once.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a, b) = (a.chunks(8), b.chunks(8));
+    let mut sums = [0.0; 8];
+    for (a, b) in a.zip(b) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    sums.iter().sum()
 }
 
 /// The inputs of the head and the row that each value is from; `None` if they are `rows` themselves.

@@ -21,15 +21,18 @@ impl Sgd {
     /// One step down the gradients of the parameters.
     pub(super) fn step(&mut self, mut gradients: GraphNetwork, learning_rate: f32) {
         let (momentum, decay) = (self.momentum, self.weight_decay);
-        let state = self.weights.values_mut().into_iter().zip(self.velocities.values_mut());
-        for (gradient, (weights, velocities)) in gradients.values_mut().into_iter().zip(state) {
-            let chunks = weights.par_chunks_mut(CHUNK).zip(velocities.par_chunks_mut(CHUNK));
-            chunks.zip(gradient.par_chunks(CHUNK)).for_each(|((weights, velocities), gradient)| {
-                for ((w, v), g) in weights.iter_mut().zip(velocities).zip(gradient) {
-                    *v = momentum * *v + (g + decay * *w);
-                    *w -= learning_rate * *v;
-                }
-            });
-        }
+        let chunks: Vec<_> = (self.weights.values_mut().into_iter())
+            .zip(self.velocities.values_mut())
+            .zip(gradients.values_mut())
+            .flat_map(|((weights, velocities), gradient)| {
+                weights.chunks_mut(CHUNK).zip(velocities.chunks_mut(CHUNK)).zip(gradient.chunks(CHUNK))
+            })
+            .collect();
+        chunks.into_par_iter().for_each(|((weights, velocities), gradient)| {
+            for ((w, v), g) in weights.iter_mut().zip(velocities).zip(gradient) {
+                *v = momentum * *v + (g + decay * *w);
+                *w -= learning_rate * *v;
+            }
+        });
     }
 }
