@@ -108,7 +108,7 @@ pub fn edge_connectivity(
     let values: Vec<Vec<f32>> = batches
         .par_iter()
         .map_init(
-            || Scratch { slots: vec![NONE; found.vertices.len() + others.len()], ..Scratch::default() },
+            || Scratch { slots: vec![NONE; features.len()], ..Scratch::default() },
             |scratch, batch| {
                 if progress.cancelled() {
                     return Vec::new();
@@ -207,7 +207,7 @@ struct Estimator<'a> {
 /// Buffers that a thread reuses.
 #[derive(Default)]
 struct Scratch {
-    /// For each vertex, by rank, its row in the stack if it is in the current candidate set.
+    /// For each vertex its row in the stack if it is in the current candidate set.
     slots: Vec<u32>,
     graphs: SubGraphs,
     buffers: Buffers,
@@ -259,25 +259,17 @@ impl<'a> Estimator<'a> {
         for v in vertices {
             let set = &self.found.candidates[self.found.range(v)];
             let start = graphs.rows() as u32;
-            let rank = |j: u32| self.rank[j as usize];
             for (slot, &j) in (start..).zip(set) {
-                slots[rank(j) as usize] = slot;
-                graphs.vertices.push(rank(j));
+                slots[j as usize] = slot;
+                graphs.vertices.push(self.rank[j as usize]);
             }
             for &j in set {
                 let (columns, values) = self.adjacency.row(j as usize);
-                for (&k, &value) in columns.iter().zip(values) {
-                    let slot = slots.get(rank(k) as usize).copied().unwrap_or(NONE);
-                    if slot != NONE {
-                        graphs.columns.push(slot);
-                        graphs.values.push(value);
-                    }
-                }
                 // Never without entries: a vertex is its own neighbour.
-                graphs.end_row();
+                graphs.push_row(columns.iter().zip(values).map(|(&k, &value)| (slots[k as usize], value)));
             }
             graphs.end_graph(Centre::Vertex(v as u32));
-            set.iter().for_each(|&j| slots[rank(j) as usize] = NONE);
+            set.iter().for_each(|&j| slots[j as usize] = NONE);
         }
     }
 }

@@ -7,19 +7,21 @@
 //!   as the layer has outputs.
 //! - In the first layer X W_1 = f_j W_1 - f_i W_1, and, since rows of A^ sum to one, A^ (X W_2) = A^ (f W_2) -
 //!   f_i W_2: f W_1 and f W_2 are computed once for each vertex and not for each row of each graph.
-//! - The rows of many graphs are stacked for one tall product, and aggregated each within its own.
+//! - The rows of many graphs are stacked for one tall product, and aggregated each within its own: as a product of dense
+//!   matrices where most of the rows of a graph are neighbours of each other, as candidates of one vertex are.
 //!
 //! Cost: 4 D H operations for each vertex, H outputs of the first layer, and 4 H_l H_l+1 for each row of each graph and
 //! each further layer. Memory: 8 H bytes for each vertex.
 
 use super::dense::{Head, relu};
-use crate::product::{Matrix, Right, multiply};
+use crate::product::{Matrix, Right, multiply, pays};
 use crate::{GraphNetwork, Linear};
 use kinfolk::laboratory::weighted_sum;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Rows at which a stack is full.
-pub(crate) const BATCH: usize = 512;
+pub(crate) const BATCH: usize = 256;
 
 /// Stands for no vertex.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -67,9 +69,24 @@ impl SubGraphs {
     }
 
     /// The rows of each graph.
-    pub(crate) fn graphs(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+    pub(crate) fn graphs(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
+    }
+
+    /// Adds a row of those of `entries` whose column is not [`NONE`], divided by their sum.
+    pub(crate) fn push_row(&mut self, entries: impl ExactSizeIterator<Item = (u32, f32)>) {
+        let mut end = self.columns.len();
+        // Every entry is written, and over it the next one if it is not wanted: which are is hard to guess for a processor.
+        self.columns.resize(end + entries.len(), 0);
+        self.values.resize(end + entries.len(), 0.0);
+        for (column, value) in entries {
+            (self.columns[end], self.values[end]) = (column, value);
+            end += usize::from(column != NONE);
+        }
+        self.columns.truncate(end);
+        self.values.truncate(end);
+        self.end_row();
     }
 
     /// Ends a row with the entries since the last, which are divided by their sum.
@@ -92,6 +109,24 @@ impl SubGraphs {
         let range = begin..self.offsets[row];
         (&self.columns[range.clone()], &self.values[range])
     }
+
+    /// The number of entries of some rows.
+    fn count(&self, rows: &Range<usize>) -> usize {
+        let end = |row: usize| if row == 0 { 0 } else { self.offsets[row - 1] };
+        end(rows.end) - end(rows.start)
+    }
+
+    /// Some rows of the adjacency of the graph of these members, with zeros.
+    fn dense(&self, rows: &[u32], members: &Range<usize>, out: &mut Vec<f32>) {
+        out.clear();
+        out.resize(rows.len() * members.len(), 0.0);
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(members.len())) {
+            let (columns, values) = self.entries(row as usize);
+            for (&column, &value) in columns.iter().zip(values) {
+                out[column as usize - members.start] = value;
+            }
+        }
+    }
 }
 
 /// A network, prepared for many stacks of graphs whose vertices are rows of one matrix.
@@ -113,9 +148,9 @@ pub(crate) struct Buffers {
     pub(crate) x: Vec<f32>,
     product: Vec<f32>,
     hidden: Vec<f32>,
-    /// The vertices of the entries.
-    vertices: Vec<u32>,
-    own: Vec<f32>,
+    /// The adjacency of one graph, with its zeros.
+    dense: Vec<f32>,
+    bias: Vec<f32>,
 }
 
 /// [W_1 W_2] of every layer, where the layer's weight is W_1 above W_2.
@@ -163,11 +198,12 @@ impl<'a> Prepared<'a> {
         let all: Vec<u32> = (0..graphs.rows() as u32).collect();
         let last = self.network.convolutions.len() - 1;
         let rows = |l: usize| if l == last { wanted.unwrap_or(&all) } else { &all };
-        self.first_layer(graphs, rows(0), buffers);
+        self.gather_first(graphs, &mut buffers.product);
+        self.aggregate(graphs, 0, rows(0), buffers);
         for (l, (layer, weight)) in (1..).zip(self.network.convolutions[1..].iter().zip(&self.weights)) {
             buffers.product.resize(graphs.rows() * 2 * layer.outputs, 0.0);
             multiply(Matrix::new(&buffers.x, layer.inputs / 2), weight, &mut buffers.product);
-            aggregate(graphs, layer, &buffers.product, rows(l), &mut buffers.x);
+            self.aggregate(graphs, l, rows(l), buffers);
         }
     }
 
@@ -176,40 +212,54 @@ impl<'a> Prepared<'a> {
         self.head.apply(&buffers.x, &mut buffers.hidden, out);
     }
 
-    /// relu(f_j W_1 - f_i W_1 + A^ (f W_2) - f_i W_2 + b) for `rows`.
-    fn first_layer(&self, graphs: &SubGraphs, rows: &[u32], buffers: &mut Buffers) {
-        let layer = &self.network.convolutions[0];
-        let width = layer.outputs;
-        let product = |vertex: u32| self.first[vertex as usize * 2 * width..][..2 * width].split_at(width);
-        let Buffers { x, vertices, own, .. } = buffers;
-        x.resize(rows.len() * width, 0.0);
-        let (mut graph, mut end) = (0, 0);
-        for (out, &row) in x.chunks_exact_mut(width).zip(rows) {
-            let row = row as usize;
-            if row >= end {
-                while row >= graphs.ends[graph] {
-                    graph += 1;
-                }
-                end = graphs.ends[graph];
-                self.seen_from(graphs, graph, own);
-            }
-            let (columns, values) = graphs.entries(row);
-            vertices.clear();
-            vertices.extend(columns.iter().map(|&column| graphs.vertices[column as usize]));
-            weighted_sum(vertices, values, &self.first[width..], 2 * width, out);
+    /// The product of the first layer for every row.
+    fn gather_first(&self, graphs: &SubGraphs, product: &mut Vec<f32>) {
+        let columns = 2 * self.network.convolutions[0].outputs;
+        product.clear();
+        for (row, &vertex) in graphs.vertices.iter().enumerate() {
+            product.extend_from_slice(&self.first[vertex as usize * columns..][..columns]);
             if let Some(extra) = &self.extra {
-                let around = columns.iter().zip(values).map(|(&c, value)| graphs.extra[c as usize] * value);
-                let (here, around) = (graphs.extra[row], around.sum::<f32>());
-                let (first, second) = extra.split_at(width);
-                for ((out, first), second) in out.iter_mut().zip(first).zip(second) {
-                    *out += here * first + around * second;
+                let (out, value) = (&mut product[row * columns..], graphs.extra[row]);
+                out.iter_mut().zip(extra).for_each(|(out, weight)| *out += value * weight);
+            }
+        }
+    }
+
+    /// `buffers.x` = relu(Y + A^ Z + b) for `rows`, where each row of `buffers.product` is a row of Y and then one of Z. In
+    /// the first layer b includes what the origin of the graph contributes.
+    fn aggregate(&self, graphs: &SubGraphs, l: usize, rows: &[u32], buffers: &mut Buffers) {
+        let layer = &self.network.convolutions[l];
+        let width = layer.outputs;
+        let Buffers { x, product, dense, bias, .. } = buffers;
+        x.resize(rows.len() * width, 0.0);
+        bias.clone_from(&layer.bias);
+        let (mut rows, mut out) = (rows, &mut x[..]);
+        for (graph, members) in graphs.graphs().enumerate() {
+            let (here, later) = rows.split_at(rows.partition_point(|&row| (row as usize) < members.end));
+            let (sums, rest) = out.split_at_mut(here.len() * width);
+            (rows, out) = (later, rest);
+            if l == 0 {
+                self.seen_from(graphs, graph, bias);
+            }
+            if pays(graphs.count(&members), members.len()) {
+                graphs.dense(here, &members, dense);
+                let z = &product[members.start * 2 * width + width..members.end * 2 * width];
+                let right = Right::alone(Matrix::strided(z, members.len(), width, 2 * width));
+                multiply(Matrix::new(dense, members.len()), &right, sums);
+                right.recycle();
+            } else {
+                for (&row, sums) in here.iter().zip(sums.chunks_exact_mut(width)) {
+                    let (columns, values) = graphs.entries(row as usize);
+                    weighted_sum(columns, values, &product[width..], 2 * width, sums);
                 }
             }
-            let (first, _) = product(graphs.vertices[row]);
-            for ((out, first), own) in out.iter_mut().zip(first).zip(&*own) {
-                *out += first + own;
+            for (&row, sums) in here.iter().zip(sums.chunks_exact_mut(width)) {
+                let own = &product[row as usize * 2 * width..][..width];
+                for ((sum, own), bias) in sums.iter_mut().zip(own).zip(&*bias) {
+                    *sum += own + bias;
+                }
+                relu(sums);
             }
-            relu(out);
         }
     }
 
@@ -237,21 +287,6 @@ impl<'a> Prepared<'a> {
                 *own -= share * (first + second);
             }
         }
-    }
-}
-
-/// `out` = relu(Y + A^ Z + b) for `rows`, where each row of `product` is a row of Y and then one of Z.
-fn aggregate(graphs: &SubGraphs, layer: &Linear, product: &[f32], rows: &[u32], out: &mut Vec<f32>) {
-    let width = layer.outputs;
-    out.resize(rows.len() * width, 0.0);
-    for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
-        let (columns, values) = graphs.entries(row as usize);
-        weighted_sum(columns, values, &product[width..], 2 * width, out);
-        let own = &product[row as usize * 2 * width..][..width];
-        for ((out, own), bias) in out.iter_mut().zip(own).zip(&layer.bias) {
-            *out += own + bias;
-        }
-        relu(out);
     }
 }
 

@@ -66,15 +66,14 @@ pub(crate) struct Tiles {
 
 impl Tiles {
     /// As a right-hand side.
-    pub(super) fn right(matrix: Matrix) -> Self {
+    pub(super) fn right(matrix: Matrix, parallel: bool) -> Self {
         let mut tiles = Tiles { tiles: SPARE.take(), outer: 0, inner: 0 };
         let Matrix { rows, columns, transposed, .. } = matrix;
-        tiles.pack(matrix, [columns, rows], !transposed, true);
+        tiles.pack(matrix, [columns, rows], !transposed, parallel);
         tiles
     }
 
     /// Leaves the memory to the next right-hand side on this thread.
-    #[cfg(any(test, feature = "training"))]
     pub(super) fn recycle(self) {
         SPARE.set(self.tiles);
     }
@@ -96,11 +95,14 @@ impl Tiles {
         let steps = self.steps();
         // The kernel takes two of the outer dimension at a time.
         let groups = outer.div_ceil(2 * SIDE) * 2;
-        // Old numbers beyond the last row or column end in sums that are not read; beyond the depth they would be added.
-        if !inner.is_multiple_of(DEPTH) {
-            self.tiles.clear();
+        // Old numbers beyond the last row or column end in sums that are not read; beyond the depth, where they would be added,
+        // packing writes zeros.
+        // Never fewer than before: the next matrix would pay for zeros in what was cut off.
+        let needed = groups * steps * 2;
+        if self.tiles.len() < needed {
+            self.tiles.resize(needed, Tile::ZERO);
         }
-        self.tiles.resize(groups * steps * 2, Tile::ZERO);
+        let tiles = &mut self.tiles[..needed];
         let pack = |(group, tiles): (usize, &mut [Tile])| {
             let first = group * SIDE;
             let side = outer.saturating_sub(first).min(SIDE);
@@ -125,9 +127,9 @@ impl Tiles {
         };
         let group = 2 * steps.max(1);
         if parallel {
-            self.tiles.par_chunks_exact_mut(group).enumerate().for_each(pack);
+            tiles.par_chunks_exact_mut(group).enumerate().for_each(pack);
         } else {
-            self.tiles.chunks_exact_mut(group).enumerate().for_each(pack);
+            tiles.chunks_exact_mut(group).enumerate().for_each(pack);
         }
     }
 }
@@ -155,7 +157,7 @@ fn lanes(count: usize) -> __mmask16 {
     if count >= 16 { u16::MAX } else { (1 << count) - 1 }
 }
 
-/// Row r of the tile: the first 32 of row r of `values`.
+/// Row r of the tile: the first 32 of row r of `values`, zeros beyond `columns`.
 ///
 /// # Safety
 /// Needs avx512f and avx512bf16.
@@ -164,12 +166,9 @@ fn pairs_within(values: &[f32], stride: usize, rows: usize, columns: usize, hi: 
     for row in 0..rows {
         let values = &values[row * stride..][..columns];
         for half in [0, 16] {
-            let count = columns.saturating_sub(half);
-            if count == 0 {
-                continue;
-            }
+            let values = &values[half.min(columns)..];
             // SAFETY: reads only the lanes that are inside `values`.
-            let x = unsafe { _mm512_maskz_loadu_ps(lanes(count), values[half..].as_ptr()) };
+            let x = unsafe { _mm512_maskz_loadu_ps(lanes(values.len()), values.as_ptr()) };
             let (first, second) = split(x);
             let at = row * SIDE + half / 2;
             // SAFETY: the eight pairs at `at` are inside the tile: row < 16, half / 2 <= 8.
@@ -181,7 +180,7 @@ fn pairs_within(values: &[f32], stride: usize, rows: usize, columns: usize, hi: 
     }
 }
 
-/// Row r of the tile: rows 2 r and 2 r + 1 of `values`, 16 columns of them, side by side.
+/// Row r of the tile: rows 2 r and 2 r + 1 of `values`, 16 columns of them, side by side; zeros beyond `rows`.
 ///
 /// # Safety
 /// Needs avx512f and avx512bf16.
@@ -195,7 +194,7 @@ fn pairs_across(values: &[f32], stride: usize, rows: usize, columns: usize, hi: 
         // SAFETY: reads only the lanes that are inside `values`.
         unsafe { _mm512_maskz_loadu_ps(lanes(columns), values.as_ptr()) }
     };
-    for row in 0..rows.div_ceil(2) {
+    for row in 0..SIDE {
         let (first, second) = (split(load(2 * row)), split(load(2 * row + 1)));
         let join = |a, b| _mm512_or_si512(a, _mm512_slli_epi32(b, 16));
         // SAFETY: the 16 pairs of a row are inside the tile: row < 16.
@@ -239,7 +238,7 @@ pub(super) fn multiply(left: Matrix, right: &Tiles, out: &mut [f32]) {
                             sum_tiles(a, b, count, first > 0, out[begin..].as_mut_ptr(), columns);
                         } else {
                             let mut copy = [[0.0; 2 * SIDE]; 2 * SIDE];
-                            for (r, copy) in copy[..height].iter_mut().enumerate() {
+                            for (r, copy) in copy[..height].iter_mut().enumerate().filter(|_| first > 0) {
                                 copy[..width].copy_from_slice(&out[begin + r * columns..][..width]);
                             }
                             sum_tiles(a, b, count, first > 0, copy.as_mut_ptr().cast(), 2 * SIDE);

@@ -35,6 +35,15 @@ impl<'a> Matrix<'a> {
         Self { values, rows, columns, stride: columns, transposed: false }
     }
 
+    /// Rows that are `stride` apart in `values`, which ends with the last.
+    pub(crate) fn strided(values: &'a [f32], rows: usize, columns: usize, stride: usize) -> Self {
+        assert!(
+            columns <= stride
+                && rows.checked_sub(1).is_none_or(|last| last * stride + columns <= values.len())
+        );
+        Self { values, rows, columns, stride, transposed: false }
+    }
+
     /// Its transpose, in place.
     #[cfg(any(test, feature = "training"))]
     pub(crate) fn transpose(self) -> Self {
@@ -67,19 +76,37 @@ impl<'a> Right<'a> {
     pub(crate) fn new(matrix: Matrix<'a>) -> Self {
         #[cfg(target_arch = "x86_64")]
         if amx::available() {
-            return Right::Tiles(amx::Tiles::right(matrix));
+            return Right::Tiles(amx::Tiles::right(matrix, true));
+        }
+        Right::Plain(matrix)
+    }
+
+    /// The same without the help of other threads.
+    pub(crate) fn alone(matrix: Matrix<'a>) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if amx::available() {
+            return Right::Tiles(amx::Tiles::right(matrix, false));
         }
         Right::Plain(matrix)
     }
 
     /// Leaves its memory to the next on this thread.
-    #[cfg(any(test, feature = "training"))]
-    fn recycle(self) {
+    pub(crate) fn recycle(self) {
         #[cfg(target_arch = "x86_64")]
         if let Right::Tiles(tiles) = self {
             tiles.recycle();
         }
     }
+}
+
+/// Whether a sparse square matrix of `n` rows is multiplied faster as a dense one.
+pub(crate) fn pays(entries: usize, n: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if amx::available() {
+        // Packing takes about as long as three entries of each row, a product of tiles as 64 entries.
+        return entries > 3 * n + n * n / 16;
+    }
+    entries > n * n / 2
 }
 
 /// `out` = `left` times `right`, row-major; on this thread.
