@@ -162,10 +162,10 @@ impl Interruption {
     fn save(&self, unfinished: &Unfinished, path: &Path) -> kinfolk::Result<()> {
         let mut message = self.lock();
         unfinished.write(path)?;
-        let network = if unfinished.gcn_v.is_some() { "GCN-E" } else { "GCN-V" };
         *message = Some(format!(
-            "interrupted after epoch {} of {network}; {} is usable, and --resume continues from it",
+            "interrupted after epoch {} of {}; {} is usable, and --resume continues from it",
             unfinished.state.best.history.len(),
+            unfinished.network(),
             path.display()
         ));
         Ok(())

@@ -75,7 +75,7 @@ fn interrupted_training_leaves_a_model_and_can_be_resumed() {
     assert_eq!(output.status.code(), Some(130));
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("interrupted after epoch "), "{message}");
-    assert!(message.contains("of GCN-V; m.safetensors is usable"), "{message}");
+    assert!(message.contains("of GCN-V (1 of 2); m.safetensors is usable"), "{message}");
 
     succeeds(here, &["cluster", "set/test_features.npy", "--model", "m.safetensors", "-o", "out"]);
     let mut resume = training("m.safetensors");

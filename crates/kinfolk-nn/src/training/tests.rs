@@ -419,7 +419,10 @@ fn given_choices_are_made_and_the_others_are_tried() {
 
     // With everything open, all combinations are tried.
     let open = found(Choices::default());
-    assert_eq!(open.choices.len(), 2 * 5 + 4);
+    assert_eq!(open.choices.len(), 2 * 2 * 5 + 4);
+    let tried =
+        |rotate: bool| open.choices.iter().filter(move |choice| choice.rotate == rotate && choice.rho == 0.0);
+    assert_eq!([tried(true).count(), tried(false).count()], [10, 10]);
     let wrong = Choices { rho: Some(1.5), ..Choices::default() };
     let params = TrainParams { choices: wrong, ..quick_model() };
     let error = train_model(&embeddings, &labels, &params, None, &mut |_| Ok(())).unwrap_err().to_string();
@@ -450,10 +453,12 @@ fn training_goes_on_where_it_stopped() {
         unfinished.write(&file(epoch))
     };
     let whole = train_model(&embeddings, &labels, &params, None, &mut save).unwrap();
-    assert_eq!(epoch, 7);
-    // In the middle of GCN-V, at its end, in the middle of GCN-E, at its end.
-    for epoch in [2, 4, 5, 7] {
+    assert_eq!(epoch, 11);
+    // In the middle of each GCN-V and at its end, in the middle of GCN-E and at its end.
+    let networks = ["GCN-V (1 of 2)", "GCN-V (2 of 2)", "GCN-E"];
+    for (epoch, network) in [2, 4, 5, 8, 9, 11].into_iter().zip(networks.iter().flat_map(|n| [n, n])) {
         let unfinished = Unfinished::read(&file(epoch)).unwrap();
+        assert_eq!(unfinished.network(), *network);
         let model = crate::GcnModel::read(&file(epoch)).unwrap();
         assert_eq!(model, unfinished.model);
         let found = kinfolk::Clusterer::with(crate::Gcn::new(model)).fit(&embeddings).unwrap();
@@ -462,6 +467,7 @@ fn training_goes_on_where_it_stopped() {
         let resumed = resumed.unwrap();
         assert_eq!(resumed.model, whole.model, "from epoch {epoch}");
         assert_eq!((resumed.gcn_v, resumed.gcn_e), (whole.gcn_v.clone(), whole.gcn_e.clone()));
+        assert_eq!(resumed.choices, whole.choices);
     }
 }
 

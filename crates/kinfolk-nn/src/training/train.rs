@@ -1,7 +1,7 @@
 //! From labelled embeddings to a model that needs no thresholds.
 //!
 //! GCN-V is trained and applied to the whole set. What [`Choices`] leaves open is then chosen on the identities that it
-//! was not trained on: whether candidates come from the graph as it is or from one rebuilt from GCN-V's embeddings, how
+//! was not trained on: whether it learned from rotated features (it is trained both ways), whether candidates come from the graph as it is or from one rebuilt from GCN-V's embeddings, how
 //! much density there is in the confidence, tau. GCN-E is then trained on the candidate sets of the graph that was chosen,
 //! and rho chosen in the same way; unless rho is given, GCN-E is left out where it does not help.
 //!
@@ -40,9 +40,9 @@ const GAIN: f64 = 0.001;
 /// Parameters of [`train`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainParams {
-    /// GCN-V.
+    /// GCN-V. Whether its batches are rotated is one of `choices`.
     pub gcn_v: GcnVParams,
-    /// GCN-E; `None` leaves it out.
+    /// GCN-E; `None` leaves it out. Its batches are rotated if those of GCN-V are.
     pub gcn_e: Option<GcnEParams>,
     /// Neighbours in the graph of GCN-V's embeddings. Default: as in the graph that GCN-V sees.
     pub k_rebuild: Option<usize>,
@@ -53,6 +53,8 @@ pub struct TrainParams {
 /// How trained networks are applied; what is `None` is chosen on held-out identities.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Choices {
+    /// Whether the features of each batch are rotated at random while GCN-V learns.
+    pub rotate: Option<bool>,
     /// Whether the graph is rebuilt from GCN-V's embeddings.
     pub rebuild: Option<bool>,
     /// Share of density in the confidence, from 0 to 1.
@@ -66,9 +68,20 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Sections 3 and 4.1 of the paper: the graph of F_L, the confidence of GCN-V alone, rho 0.2.
-    pub const PAPER: Choices =
-        Choices { rebuild: Some(true), density: Some(0.0), rho: Some(0.2), tau: None, tau_fixed: true };
+    /// Sections 3 and 4.1 of the paper: no rotations, the graph of F_L, the confidence of GCN-V alone, rho 0.2.
+    pub const PAPER: Choices = Choices {
+        rotate: Some(false),
+        rebuild: Some(true),
+        density: Some(0.0),
+        rho: Some(0.2),
+        tau: None,
+        tau_fixed: true,
+    };
+
+    /// The ways to learn that are tried, the simplest way to generalise first.
+    pub(super) fn rotations(&self) -> Vec<bool> {
+        self.rotate.map_or(vec![true, false], |rotate| vec![rotate])
+    }
 
     fn validate(&self) -> Result<()> {
         for (name, share) in [("density", self.density), ("rho", self.rho)] {
@@ -92,6 +105,8 @@ impl Default for TrainParams {
 /// One way to apply the networks, and how it did on held-out identities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
+    /// Whether GCN-V learned from rotated features.
+    pub rotate: bool,
     /// Whether the graph was rebuilt from GCN-V's embeddings.
     pub rebuild: bool,
     /// Share of density in the confidence.
@@ -139,15 +154,12 @@ pub fn train(
     let graph = &*found.graph;
     let k_rebuild = params.k_rebuild.unwrap_or(problem.k().unwrap_or(graph.k().max(1)));
     let conditions = Conditions::new(embeddings, labels, graph, params, k_rebuild);
-    let (resumed_v, resumed_e) = match resumed {
+    let (mut gcn_v, mut state) = match resumed {
         Some(unfinished) => {
             conditions.check(&unfinished.conditions)?;
-            match unfinished.gcn_v {
-                Some(gcn_v) => (Some(Ok(gcn_v)), Some(unfinished.state)),
-                None => (Some(Err(unfinished.state)), None),
-            }
+            (unfinished.gcn_v, Some(unfinished.state))
         }
-        None => (None, None),
+        None => (Vec::new(), None),
     };
     let adjacency = Adjacency::from_knn(graph, params.gcn_v.th_sim)?;
     let training = Training {
@@ -160,28 +172,29 @@ pub fn train(
         rebuild: KnnParams { k: k_rebuild, ..problem.knn_params(80, context) },
         progress: context.progress(),
     };
-    let gcn_v = match resumed_v {
-        Some(Ok(trained)) => trained,
-        other => {
-            let state = other.and_then(|state| state.err());
-            training.gcn_v(state, &mut |model, state| {
-                let (state, conditions) = (state.clone(), conditions.clone());
-                save(&Unfinished { model, gcn_v: None, state, conditions })
-            })?
-        }
-    };
-    let mut stage = training.choose_graph(&gcn_v.network)?;
+    let rotations = params.choices.rotations();
+    for &rotate in rotations.iter().skip(gcn_v.len()) {
+        let trained = training.gcn_v(rotate, state.take(), &mut |model, state| {
+            let (state, conditions) = (state.clone(), conditions.clone());
+            save(&Unfinished { model, gcn_v: gcn_v.clone(), state, conditions })
+        })?;
+        gcn_v.push(trained);
+    }
+    let (mut stage, chosen) = training.choose_graph(&rotations, &gcn_v)?;
     let mut gcn_e = None;
     if let Some(params) = &params.gcn_e {
+        let mut params = params.clone();
+        params.fit.rotate &= rotations[chosen];
         let adjacency = Adjacency::from_knn(&stage.graph, params.th_sim)?;
-        let model = stage.model(&gcn_v.network, None);
-        let trained = training.gcn_e(params, &stage, &adjacency, resumed_e, &mut |state| {
+        let model = stage.model(&gcn_v[chosen].network, None);
+        let trained = training.gcn_e(&params, &stage, &adjacency, state, &mut |state| {
             let (state, conditions) = (state.clone(), conditions.clone());
-            save(&Unfinished { model: model.clone(), gcn_v: Some(gcn_v.clone()), state, conditions })
+            save(&Unfinished { model: model.clone(), gcn_v: gcn_v.clone(), state, conditions })
         })?;
         training.choose_rho(&trained.network, params.candidates, &mut stage, &adjacency)?;
         gcn_e = Some(trained);
     }
+    let gcn_v = gcn_v.swap_remove(chosen);
     let model = stage.model(&gcn_v.network, gcn_e.as_ref().map(|trained| &trained.network));
     Ok(TrainedGcn { model, gcn_v, gcn_e, choices: stage.choices })
 }
@@ -216,6 +229,15 @@ struct Stage {
     tau_scale: Option<TauScale>,
 }
 
+/// One GCN-V, applied to the whole set.
+struct Applied {
+    confidence: Vec<f32>,
+    /// F_L, normalised, and its graph.
+    rebuilt: Option<(Embeddings, KnnGraph)>,
+    choices: Vec<Choice>,
+    best: Choice,
+}
+
 impl Stage {
     fn model(&self, gcn_v: &GraphNetwork, gcn_e: Option<&GraphNetwork>) -> GcnModel {
         let [without, best] = self.best;
@@ -239,6 +261,7 @@ impl Stage {
 impl Training<'_> {
     fn gcn_v(
         &self,
+        rotate: bool,
         resumed: Option<FitState>,
         save: &mut dyn FnMut(GcnModel, &FitState) -> Result<()>,
     ) -> Result<FittedNetwork> {
@@ -256,8 +279,9 @@ impl Training<'_> {
             save(GcnModel { gcn_v: state.best.network.clone(), gcn_e: None, config }, state)
         };
         let run = FitRun { resumed, after_epoch: &mut after_epoch, progress: self.progress };
-        let (graph, adjacency) = (self.graph, &self.adjacency);
-        fit_gcn_v(self.embeddings, self.labels, graph, adjacency, &self.params.gcn_v, run)
+        let mut params = self.params.gcn_v.clone();
+        params.fit.rotate = rotate;
+        fit_gcn_v(self.embeddings, self.labels, self.graph, &self.adjacency, &params, run)
     }
 
     /// The confidence of every vertex, and F_L if it is wanted.
@@ -267,29 +291,20 @@ impl Training<'_> {
         Ok((estimate.confidence, estimate.embeddings))
     }
 
-    /// Tries what there is to choose after GCN-V.
-    fn choose_graph(&self, gcn_v: &GraphNetwork) -> Result<Stage> {
-        let (confidence, f_l) = self.estimate(gcn_v, true)?;
+    /// Tries what there is to choose after GCN-V; also the number of the network that was chosen.
+    fn choose_graph(&self, rotations: &[bool], networks: &[FittedNetwork]) -> Result<(Stage, usize)> {
         let given = self.params.choices;
-        let rebuilt = if given.rebuild == Some(false) {
-            None
-        } else {
-            let features = rebuilt_features(f_l, gcn_v.width())?;
-            let (graph, _) = knn_graph(&features, &self.rebuild, self.progress)?;
-            Some((features, graph))
-        };
         let densities = given.density.map_or(DENSITIES.to_vec(), |density| vec![density]);
         let radius = if densities == [0.0] { DEFAULT_RADIUS } else { self.choose_radius()? };
-        let mut choices = Vec::new();
-        let as_it_is = (given.rebuild != Some(true)).then_some((false, self.graph));
-        let anew = rebuilt.as_ref().map(|(_, graph)| (true, graph));
-        for (rebuild, graph) in as_it_is.into_iter().chain(anew) {
-            for &density in &densities {
-                let mixed = mixed_confidence(&confidence, self.graph, density, radius)?;
-                choices.push(self.judged(rebuild, density, 0.0, &nearest_candidates(graph, &mixed, 1)?)?);
+        let (mut choices, mut best, mut chosen) = (Vec::new(), None::<Applied>, 0);
+        for (at, (&rotate, gcn_v)) in rotations.iter().zip(networks).enumerate() {
+            let applied = self.apply(rotate, &gcn_v.network, &densities, radius)?;
+            choices.extend(&applied.choices);
+            if best.as_ref().is_none_or(|best| applied.best.f > best.best.f + GAIN) {
+                (best, chosen) = (Some(applied), at);
             }
         }
-        let best = best_of(&choices);
+        let Applied { best, confidence, rebuilt, .. } = best.expect("at least one way to learn");
         let k_rebuild = self.rebuild.k.min(self.embeddings.len().saturating_sub(1));
         let k = [self.graph.k(), k_rebuild];
         let (features, graph) = match rebuilt.filter(|_| best.rebuild) {
@@ -300,7 +315,32 @@ impl Training<'_> {
         let candidates = Candidates::default();
         let follows = given.tau.is_none() && !given.tau_fixed;
         let tau_scale = follows.then(|| TauScale::of(&features, self.params.gcn_v.fit.seed));
-        Ok(Stage { features, graph, confidence, radius, candidates, choices, best: [best; 2], k, tau_scale })
+        let best = [best; 2];
+        Ok((Stage { features, graph, confidence, radius, candidates, choices, best, k, tau_scale }, chosen))
+    }
+
+    /// Tries one GCN-V with every share of density on the graph as it is and on the rebuilt one.
+    fn apply(&self, rotate: bool, gcn_v: &GraphNetwork, densities: &[f32], radius: f32) -> Result<Applied> {
+        let (confidence, f_l) = self.estimate(gcn_v, true)?;
+        let given = self.params.choices.rebuild;
+        let rebuilt = if given == Some(false) {
+            None
+        } else {
+            let features = rebuilt_features(f_l, gcn_v.width())?;
+            let (graph, _) = knn_graph(&features, &self.rebuild, self.progress)?;
+            Some((features, graph))
+        };
+        let mut choices = Vec::new();
+        let as_it_is = (given != Some(true)).then_some((false, self.graph));
+        let anew = rebuilt.as_ref().map(|(_, graph)| (true, graph));
+        for (rebuild, graph) in as_it_is.into_iter().chain(anew) {
+            for &density in densities {
+                let mixed = mixed_confidence(&confidence, self.graph, density, radius)?;
+                let (tau, f) = self.judged(&nearest_candidates(graph, &mixed, 1)?)?;
+                choices.push(Choice { rotate, rebuild, density, rho: 0.0, tau, f });
+            }
+        }
+        Ok(Applied { best: best_of(&choices), choices, confidence, rebuilt })
     }
 
     /// The radius of density. Nothing about density is fitted, so all rows can judge it, which are many more.
@@ -371,7 +411,8 @@ impl Training<'_> {
         for rho in rhos {
             let said = said.up_to(rho, stage.graph.len());
             let links = connected_candidates(&stage.graph, &stage.confidence, 1, Some(&said))?;
-            with.push(self.judged(without.rebuild, without.density, rho, &links)?);
+            let (tau, f) = self.judged(&links)?;
+            with.push(Choice { rho, tau, f, ..without });
         }
         let best = best_of(&with);
         if given.is_some() || best.f > without.f + GAIN {
@@ -382,13 +423,13 @@ impl Training<'_> {
         Ok(())
     }
 
-    fn judged(&self, rebuild: bool, density: f32, rho: f32, links: &Links) -> Result<Choice> {
+    /// The given tau or the best, and the F of the held-out rows.
+    fn judged(&self, links: &Links) -> Result<(f32, f64)> {
         self.progress.check()?;
-        let (tau, f) = match self.params.choices.tau {
+        Ok(match self.params.choices.tau {
             Some(tau) => (tau, self.judge.score(&links.cut(tau))),
             None => best_tau(&self.judge, links),
-        };
-        Ok(Choice { rebuild, density, rho, tau, f })
+        })
     }
 }
 

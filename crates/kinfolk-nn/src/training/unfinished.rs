@@ -1,7 +1,7 @@
 //! Training that was stopped: a model that can be applied as it is, and all that is needed to go on.
 //!
-//! The file is that of a model (see `model.rs`) with the networks `training.now`, `training.velocities` and
-//! `training.best`, and a `training` entry in the metadata: every epoch so far, and the conditions (data and parameters)
+//! The file is that of a model (see `model.rs`) with the networks `training.now`, `training.velocities`,
+//! `training.best` and, where GCN-V is trained, `training.gcn_v_0` and so on, and a `training` entry in the metadata: every epoch so far, and the conditions (data and parameters)
 //! that it was trained under. Going on under others is refused: the result would be neither of the two.
 
 use super::TrainParams;
@@ -16,8 +16,8 @@ use std::path::Path;
 pub struct Unfinished {
     /// The model as it would be if training ended here.
     pub model: GcnModel,
-    /// GCN-V if it is trained; `state` is then that of GCN-E.
-    pub gcn_v: Option<FittedNetwork>,
+    /// GCN-V, as often as it is trained; once that is as often as it should be, `state` is that of GCN-E.
+    pub gcn_v: Vec<FittedNetwork>,
     /// Where the network in training stands.
     pub state: FitState,
     pub(super) conditions: Conditions,
@@ -37,6 +37,8 @@ pub(super) struct Conditions {
     gcn_e: String,
     k_rebuild: usize,
     choices: String,
+    /// How often GCN-V is trained.
+    rotations: usize,
 }
 
 impl Conditions {
@@ -63,6 +65,7 @@ impl Conditions {
             gcn_e: format!("{:?}", params.gcn_e),
             k_rebuild,
             choices: format!("{:?}", params.choices),
+            rotations: params.choices.rotations().len(),
         }
     }
 
@@ -100,7 +103,7 @@ fn fingerprint(words: impl Iterator<Item = u64>) -> u64 {
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     conditions: Conditions,
-    gcn_v: Option<History>,
+    gcn_v: Vec<History>,
     now: History,
 }
 
@@ -117,14 +120,26 @@ impl History {
 }
 
 impl Unfinished {
+    /// The network in training.
+    pub fn network(&self) -> String {
+        match (self.gcn_v.len(), self.conditions.rotations) {
+            (trained, all) if trained >= all => "GCN-E".to_owned(),
+            (_, 1) => "GCN-V".to_owned(),
+            (trained, all) => format!("GCN-V ({} of {all})", trained + 1),
+        }
+    }
+
     /// Writes a model file that training can go on from, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         let mut file = self.model.to_file();
-        let (gcn_v, now) = (self.gcn_v.as_ref().map(History::of), History::of(&self.state.best));
+        let (gcn_v, now) = (self.gcn_v.iter().map(History::of).collect(), History::of(&self.state.best));
         file.set_entry("training", &Metadata { conditions: self.conditions.clone(), gcn_v, now });
         file.insert_network("training.now", &self.state.now);
         file.insert_network("training.velocities", &self.state.velocities);
         file.insert_network("training.best", &self.state.best.network);
+        for (at, gcn_v) in self.gcn_v.iter().enumerate() {
+            file.insert_network(&format!("training.gcn_v_{at}"), &gcn_v.network);
+        }
         file.write(path)
     }
 
@@ -155,8 +170,15 @@ impl Unfinished {
                 Err(Error::format(format!("{place} (metadata, training, best)"), expected, best.to_string()))
             }
         };
-        let gcn_v = gcn_v.map(|history| fitted(model.gcn_v.clone(), history)).transpose()?;
+        let mut networks = Vec::new();
+        for (at, history) in gcn_v.into_iter().enumerate() {
+            let network = file.take_network(&format!("training.gcn_v_{at}"))?;
+            if !network.fits(&model.gcn_v) {
+                return Err(Error::format(place, "every GCN-V of one shape", "several shapes"));
+            }
+            networks.push(fitted(network, history)?);
+        }
         let best = fitted(best, history)?;
-        Ok(Unfinished { model, gcn_v, state: FitState { now, velocities, best }, conditions })
+        Ok(Unfinished { model, gcn_v: networks, state: FitState { now, velocities, best }, conditions })
     }
 }
