@@ -1,7 +1,7 @@
 """Generates small PyTorch networks and their outputs for the tests of kinfolk-nn, and seeds for fuzzing.
 
     pip install numpy scipy torch
-    python bench/network_fixtures.py [--tests crates/kinfolk-nn/tests/torch] [--seeds fuzz/seeds]
+    python bench/network_fixtures.py [--tests crates/kinfolk-nn/tests/torch] [--seeds fuzz/seeds] [--kinfolk kinfolk]
 
 Only needed to change them: what it writes is in the repository. One directory for each network:
 
@@ -31,6 +31,14 @@ then rounded, so that all the error found in a comparison is kinfolk's. N = 24 v
                                                                          the loss, and the weights after one and two
                                                                          steps (lr 0.1, momentum 0.9, decay 1e-5)
 
+A directory more, end_to_end, is of both networks trained in a row on half of `kinfolk synth --identities 40 --dim 32
+--seed 7 --split 0.5`, in double precision and with all rows in every step, and then applied to the other half:
+
+    gcn_v.pth, gcn_e.pth        the weights before training
+    losses_v, losses_e          the loss before each step
+    confidence (N)              of the test rows, by GCN-V after training
+    tau, scores_v, scores_ve    where links are cut (the best for GCN-V), and pairwise and BCubed F in percent
+
 Parameters are in the order conv1 weight, conv1 bias, ..., hidden weight, bias, slopes, output weight, bias; every
 weight is inputs x outputs, row by row. Numbers do not change from run to run; bytes of the older layout do, because
 it has addresses in it.
@@ -41,12 +49,16 @@ import collections
 import json
 from pathlib import Path
 import struct
+import subprocess
+import tempfile
+import warnings
 
 import numpy as np
+from scipy.sparse import block_diag, csr_matrix
 import torch
 from torch import nn
 
-from gcn_torch import GraphNetwork, adjacency_of, higher, s_nbr
+from gcn_torch import GraphNetwork, adjacency_of, best_cut, cut, higher, nearest_candidates, s_nbr, scores, torch_coo
 
 N, K, DIM = 24, 6, 8
 
@@ -127,8 +139,6 @@ def vertices(made, features, ids, similarities, labels):
 
 
 def edges(made, features, ids, similarities, labels):
-    from scipy.sparse import block_diag, csr_matrix
-
     matrix = adjacency_of(ids, similarities)
     # Two are equal, so that their order is by id.
     confidence = np.random.default_rng(6).permutation(N).astype(np.float32) / N
@@ -206,9 +216,112 @@ def detections(made, features, ids, similarities, labels):
     return {"sizes": sizes, "members": np.concatenate(proposals), "scores": np.array(scores)}
 
 
-def store(directory, found, checkpoint, **options):
+# End to end.
+
+SYNTH = ("--identities", "40", "--dim", "32", "--seed", "7", "--split", "0.5")
+END_K, STEPS_V, STEPS_E, RHO = 20, 200, 100, 0.5
+
+
+def nearest(features):
+    """The exact graph of END_K neighbours."""
+    similarities = features @ features.T
+    np.fill_diagonal(similarities, -2)
+    ids = np.argsort(-similarities, axis=1, kind="stable")[:, :END_K]
+    return ids, np.take_along_axis(similarities, ids, 1)
+
+
+def fitted(made, joined, matrix, targets, steps):
+    """The network after so many steps on everything, by the published optimiser, and the loss before each."""
+    exact = GraphNetwork(joined.shape[1] // 2, widths_of(made), 1).double()
+    exact.load_state_dict(made.state_dict())
+    optimiser = torch.optim.SGD(exact.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-5)
+    milestones = [int(np.ceil(share * steps)) for share in (0.5, 0.8, 0.9)]
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, gamma=0.1)
+    joined, targets = torch.from_numpy(joined), torch.from_numpy(targets)[:, None]
+    losses = []
+    for _ in range(steps):
+        loss = nn.functional.mse_loss(exact(joined, lambda x: torch.sparse.mm(matrix, x)), targets)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        losses.append(float(loss.detach()))
+    return exact, losses
+
+
+def joined_of(features, graph):
+    matrix = adjacency_of(*graph).astype(float)
+    return np.concatenate([features, matrix @ features], 1)
+
+
+def applied(made, features):
+    """The confidence of every row, F_L of unit length and its graph."""
+    with torch.no_grad():
+        embedding = made.embed(torch.from_numpy(joined_of(features, nearest(features))))
+        confidence = made.classifier(embedding)[:, 0].numpy()
+        rows = nn.functional.normalize(embedding).numpy()
+    return confidence, rows, nearest(rows)
+
+
+def candidate_sets(confidence, rows, graph, count):
+    """Of the `count` most confident rows those with candidates: the rows, [X, A X] and A over all sets, and the members."""
+    ids, similarities = graph
+    matrix = adjacency_of(ids, similarities).astype(float)
+    candidate = higher(ids, confidence)
+    chosen = np.lexsort((np.arange(len(ids)), -confidence))[:count]
+    own, members, joined, blocks = [], [], [], []
+    for i in chosen[candidate[chosen].any(1)]:
+        # Nearest first.
+        found = ids[i][candidate[i]]
+        block = matrix[found][:, found].toarray()
+        block /= block.sum(1, keepdims=True)
+        difference = rows[found] - rows[i]
+        own.append(np.full(len(found), i))
+        members.append(found)
+        joined.append(np.concatenate([difference, block @ difference], 1))
+        blocks.append(csr_matrix(block))
+    own, members = np.concatenate(own), np.concatenate(members)
+    return own, members, np.concatenate(joined), torch_coo(block_diag(blocks, format="csr"))
+
+
+def write_end_to_end(directory, kinfolk):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([kinfolk, "synth", folder, *SYNTH], check=True, capture_output=True)
+        part = {name: np.load(Path(folder) / f"{name}.npy") for name in
+                ("train_features", "train_labels", "test_features", "test_labels")}  # fmt: skip
+    train, test = part["train_features"].astype(float), part["test_features"].astype(float)
+    labels, truth = part["train_labels"], part["test_labels"]
+    graph = nearest(train)
+    first_v, first_e = network(8, train.shape[1], [64], 1), network(9, 64, [32, 32, 16, 16], 1)
+    goals = s_nbr(*graph, labels).astype(float)
+    gcn_v, losses_v = fitted(first_v, joined_of(train, graph), None, goals, STEPS_V)
+
+    confidence, rows, rebuilt = applied(gcn_v, train)
+    own, members, joined, matrix = candidate_sets(confidence, rows, rebuilt, int(np.ceil(RHO * len(rows))))
+    same = (labels[own] == labels[members]).astype(float)
+    gcn_e, losses_e = fitted(first_e, joined, matrix, same, STEPS_E)
+
+    confidence, rows, rebuilt = applied(gcn_v, test)
+    parent, similarity = nearest_candidates(*rebuilt, confidence)
+    tau, *scores_v = best_cut(truth, parent, similarity)
+    own, members, joined, matrix = candidate_sets(confidence, rows, rebuilt, round(RHO * len(rows)))
+    with torch.no_grad():
+        connectivity = gcn_e(torch.from_numpy(joined), lambda x: torch.sparse.mm(matrix, x))[:, 0].numpy()
+    for i in np.unique(own):
+        found = np.flatnonzero(own == i)
+        best = members[found[connectivity[found].argmax()]]
+        parent[i], similarity[i] = best, np.clip(rows[i] @ rows[best], 0, 1)
+    scores_ve = scores(truth, cut(parent, similarity, tau))
+    print(f"end to end: loss {losses_v[0]:.4f} to {losses_v[-1]:.4f}, {losses_e[0]:.4f} to {losses_e[-1]:.4f}; F at", end=" ")
+    print(f"tau {tau:.2f}: GCN-V {scores_v[0]:.2f} / {scores_v[1]:.2f}, and GCN-E {scores_ve[0]:.2f} / {scores_ve[1]:.2f}")
+    found = {"losses_v": losses_v, "losses_e": losses_e, "confidence": confidence, "tau": [tau]}
+    store(directory, found | {"scores_v": scores_v, "scores_ve": scores_ve}, first_v.state_dict(), "gcn_v.pth")
+    torch.save(first_e.state_dict(), directory / "gcn_e.pth")
+
+
+def store(directory, found, checkpoint, name="network.pth", **options):
     directory.mkdir(parents=True, exist_ok=True)
-    torch.save(checkpoint, directory / "network.pth", **options)
+    torch.save(checkpoint, directory / name, **options)
     arrays = {}
     for name, value in found.items():
         value = np.asarray(value)
@@ -298,8 +411,11 @@ def main():
     root = Path(__file__).parent.parent
     parser.add_argument("--tests", type=Path, default=root / "crates/kinfolk-nn/tests/torch")
     parser.add_argument("--seeds", type=Path, default=root / "fuzz/seeds")
+    parser.add_argument("--kinfolk", default=str(root / "target/release/kinfolk"), help="for the set of end_to_end")
     arguments = parser.parse_args()
+    warnings.filterwarnings("ignore", message="Sparse")
     write_tests(arguments.tests)
+    write_end_to_end(arguments.tests / "end_to_end", arguments.kinfolk)
     write_seeds(arguments.seeds)
 
 

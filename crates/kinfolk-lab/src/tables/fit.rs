@@ -125,7 +125,9 @@ impl Training<'_> {
         );
         let fitted = |name, method: Gcn, note| -> Result<Fitted, Failure> {
             let tried = match recipe {
-                Recipe::Tuned => "by `train`, on identities held out from fitting: rotation, graph, density, rho, tau",
+                Recipe::Tuned => {
+                    "by `train`, on identities held out from fitting: rotation, graph, density, rho, tau"
+                }
                 Recipe::Paper => "by `train --recipe paper`, on identities held out from fitting: tau",
             };
             Ok(Fitted {

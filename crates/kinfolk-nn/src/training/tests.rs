@@ -1,7 +1,9 @@
 //! The networks against obvious loops, their gradients against differences, and training as a whole.
 
 use super::batch::{Batch, Readout};
-use super::fit::FittedNetwork;
+use super::fit::{FitRun, FittedNetwork};
+use super::gcn_e::fit_gcn_e;
+use super::gcn_v::fit_gcn_v;
 use super::initial::{Shape, initial};
 use super::params::FitParams;
 use super::pass;
@@ -12,9 +14,9 @@ use super::{
     Choices, GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v,
 };
 use crate::{GraphNetwork, Linear, ModelFile};
-use kinfolk::stages::u_weight;
+use kinfolk::stages::{Adjacency, u_weight};
 use kinfolk::synth::{Synth, SynthParams};
-use kinfolk::{Context, Embeddings, KnnParams, Problem, Result, knn_graph};
+use kinfolk::{Context, Embeddings, KnnParams, Problem, Reason, Result, knn_graph};
 
 #[allow(dead_code, reason = "only the reader of arrays is used here")]
 #[path = "../../tests/fixture/mod.rs"]
@@ -377,7 +379,7 @@ fn with_all_neighbours_sampled_nothing_is_left_to_chance() {
     let loss = train(&params).history[0].training_loss;
     let (embeddings, labels) = faces();
     let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
-    let adjacency = kinfolk::stages::Adjacency::from_knn(&graph, 0.0).unwrap();
+    let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
     let shape = Shape { dim: 16, convolutions: &[8, 6], hidden: 24, outputs: 1 };
     let network = initial(&shape, 0);
     let said = crate::vertex_confidence(&network, &embeddings, &adjacency, false, &()).unwrap().confidence;
@@ -572,6 +574,72 @@ fn steps_are_those_of_pytorch() {
             }
             let worst = fixture::largest_difference(&in_torch_order(sgd.weights.clone()), &arrays[step]);
             assert!(worst < 5e-6, "{name}: weights after {step} differ by {worst}");
+        }
+    }
+}
+
+/// Both networks from the same weights by the same steps, all rows in each, and then the clusters of other identities.
+#[test]
+fn training_ends_where_that_of_pytorch_does() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torch/end_to_end");
+    let expected = fixture::expected(&directory);
+    let synth = SynthParams { identities: 40, dim: 32, seed: 7, ..SynthParams::default() };
+    let synth = Synth::new(synth).unwrap();
+    let (train, test) = synth.split(0.5).unwrap();
+    let (features, labels) = train.to_embeddings().unwrap();
+    let search = KnnParams { k: 20, ..KnnParams::default() };
+    let fit = |losses: &str| FitParams {
+        epochs: expected[losses].len(),
+        batch: usize::MAX,
+        rotate: false,
+        validation: 0.0,
+        ..FitParams::default()
+    };
+    let from = |name: &str| super::FitState::new(crate::read_checkpoint(&directory.join(name)).unwrap());
+    let same_losses = |name: &str, trained: &FittedNetwork| {
+        for (step, (epoch, expected)) in trained.history.iter().zip(&expected[name]).enumerate() {
+            let found = epoch.training_loss;
+            assert!((found - expected).abs() < 1e-4 + 1e-3 * expected, "{name} {step}: {found} {expected}");
+        }
+    };
+
+    let (graph, _) = knn_graph(&features, &search, &()).unwrap();
+    let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
+    let params =
+        GcnVParams { convolutions: vec![64], hidden: 64, fit: fit("losses_v"), ..Default::default() };
+    let (mut ignore, mut ignore_too) = (|_: &mut super::FitState| Ok(()), |_: &mut super::FitState| Ok(()));
+    let run = FitRun { resumed: Some(from("gcn_v.pth")), after_epoch: &mut ignore, progress: &() };
+    let gcn_v = fit_gcn_v(&features, &labels, &graph, &adjacency, &params, run).unwrap();
+    same_losses("losses_v", &gcn_v);
+
+    let estimate = crate::vertex_confidence(&gcn_v.network, &features, &adjacency, true, &()).unwrap();
+    let rebuilt = crate::apply::rebuilt_features(estimate.embeddings, 64).unwrap();
+    let (graph, _) = knn_graph(&rebuilt, &search, &()).unwrap();
+    let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
+    let convolutions = vec![32, 32, 16, 16];
+    let params =
+        GcnEParams { rho: 0.5, convolutions, hidden: 16, fit: fit("losses_e"), ..Default::default() };
+    let confidence = &estimate.confidence;
+    let run = FitRun { resumed: Some(from("gcn_e.pth")), after_epoch: &mut ignore_too, progress: &() };
+    let gcn_e = fit_gcn_e(&rebuilt, &labels, &graph, &adjacency, confidence, &params, run).unwrap();
+    same_losses("losses_e", &gcn_e);
+
+    let (features, labels) = test.to_embeddings().unwrap();
+    let tau = expected["tau"][0] as f32;
+    let config = crate::GcnConfig { k: 20, k_rebuild: 20, tau, tau_v: tau, rho: 0.5, ..Default::default() };
+    let model = crate::GcnModel { gcn_v: gcn_v.network, gcn_e: Some(gcn_e.network), config };
+    for (name, method) in
+        [("scores_v", crate::Gcn::vertex_only(model.clone())), ("scores_ve", crate::Gcn::new(model.clone()))]
+    {
+        let problem = Problem::new(&features).with_k(Some(20)).unwrap();
+        let found = method.apply(&problem, &Context::default()).unwrap().clustering;
+        let Reason::Tree(tree) = &found.reason else { panic!("no tree") };
+        let both = tree.links.confidence().iter().zip(&expected["confidence"]);
+        let worst = both.fold(0.0f64, |worst, (&a, b)| worst.max((f64::from(a) - b).abs()));
+        assert!(worst < 0.005, "confidence differs by {worst}");
+        let scores = kinfolk::metrics::evaluate(&labels, &found.labels).unwrap();
+        for (found, expected) in [scores.pairwise.f, scores.bcubed.f].iter().zip(&expected[name]) {
+            assert!((100.0 * found - expected).abs() < 0.3, "{name}: {found} {expected}");
         }
     }
 }
