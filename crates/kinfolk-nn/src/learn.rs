@@ -4,7 +4,7 @@ use crate::training::{
     Choices, Compute, FitParams, FittedNetwork, GcnEParams, GcnVParams, LgcnTraining, Loss, LtcTraining,
     Target, TrainParams, Unfinished, train, train_lgcn, train_ltc,
 };
-use crate::{Candidates, Gcn, LearnedMethod, ModelFile, PivotShape};
+use crate::{Candidates, Gcn, LearnedMethod, ModelFile};
 use kinfolk::{Context, Kin, KinTraining, MethodInfo, Parameters, Problem, Result, train_kin};
 use std::path::Path;
 
@@ -372,8 +372,7 @@ impl Learn for LgcnLearner {
         self.check()?;
         let (embeddings, labels) = (problem.embeddings()?, problem.labels()?);
         let found = problem.neighbours(80, context)?;
-        let default = LgcnTraining::default();
-        let shape = PivotShape { k1: default.shape.k1.min(found.graph.k()).max(1), ..default.shape };
+        let default = LgcnTraining::for_neighbours(found.graph.k());
         let fit = FitParams {
             epochs: self.epochs,
             batch: self.batch,
@@ -383,10 +382,14 @@ impl Learn for LgcnLearner {
             seed: context.seed(),
             ..default.fit.clone()
         };
-        let params = LgcnTraining { shape, fit, ..default };
+        let params = LgcnTraining { fit, ..default };
         let found = train_lgcn(embeddings, labels, &found.graph, &params, context.progress())?;
         let trial = |c: &crate::LinkChoice| Trial {
-            settings: vec![("max_size", c.max_size.to_string()), ("th", c.th.to_string())],
+            settings: vec![
+                ("rotate", c.rotate.to_string()),
+                ("max_size", c.max_size.to_string()),
+                ("th", c.th.to_string()),
+            ],
             f: c.f,
         };
         Ok(Trained {

@@ -9,7 +9,6 @@ use kinfolk::{Context, Error, Problem};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::machine;
-use kinfolk_nn::stages::PivotShape;
 use kinfolk_nn::training::{
     FitParams, GcnEParams, GcnVParams, LgcnTraining, LtcTraining, TrainParams, train, train_lgcn, train_ltc,
 };
@@ -151,18 +150,14 @@ impl Training<'_> {
 
     fn lgcn(&self) -> Result<Fitted, Failure> {
         let Part { features, labels, graph, .. } = self.part;
-        let default = LgcnTraining::default();
-        let params = LgcnTraining {
-            shape: PivotShape { k1: default.shape.k1.min(graph.k()), ..default.shape },
-            fit: self.fit_params(&default.fit, QUICK_PIVOTS),
-            ..default
-        };
+        let default = LgcnTraining::for_neighbours(graph.k());
+        let params = LgcnTraining { fit: self.fit_params(&default.fit, QUICK_PIVOTS), ..default };
         let (trained, cost) = measure(|| train_lgcn(features, labels, graph, &params, &Bars::default()));
         let model = trained?.model;
         Ok(Fitted {
             name: "lgcn",
             model: model_of(&model)?,
-            tried: "by `train`, on identities held out from fitting: least probability, largest size",
+            tried: "by `train`, on identities held out from fitting: rotation, least probability, largest size",
             chosen: format!("th {} max_size {}", model.settings.th, model.settings.max_size),
             note: note_of("L-GCN", cost.seconds),
         })

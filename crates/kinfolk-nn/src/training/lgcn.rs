@@ -42,8 +42,10 @@ pub struct LgcnTraining {
     pub convolutions: Vec<usize>,
     /// Outputs of the head's first layer. Default 256.
     pub hidden: usize,
-    /// How the weights are fitted; an example is one pivot. Default: 4 epochs of at most 5,000 pivots in batches of 16, from a
-    /// rate of 0.01.
+    /// Whether the features of each batch are rotated at random. Default: the better on held-out identities.
+    pub rotate: Option<bool>,
+    /// How the weights are fitted, but for rotations; an example is one pivot. Default: 4 epochs of at most 5,000 pivots
+    /// in batches of 16, from a rate of 0.01.
     pub fit: FitParams,
 }
 
@@ -53,6 +55,7 @@ impl Default for LgcnTraining {
             shape: PivotShape::default(),
             convolutions: vec![512, 512, 256, 256],
             hidden: 256,
+            rotate: None,
             fit: FitParams {
                 epochs: 4,
                 batch: 16,
@@ -65,6 +68,15 @@ impl Default for LgcnTraining {
 }
 
 impl LgcnTraining {
+    /// The default for a graph of this many neighbours. With few of them a pivot sees little, and an epoch has more pivots.
+    pub fn for_neighbours(k: usize) -> Self {
+        let default = Self::default();
+        let k1 = default.shape.k1.min(k).max(1);
+        let examples = default.fit.examples * default.shape.k1 / k1;
+        let fit = FitParams { examples, ..default.fit };
+        Self { shape: PivotShape { k1, ..default.shape }, fit, ..default }
+    }
+
     /// Refuses what cannot be.
     pub fn validate(&self) -> Result<()> {
         self.shape.check()?;
@@ -79,6 +91,8 @@ impl LgcnTraining {
 /// One way to cut, and how it did on held-out identities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkChoice {
+    /// Whether the network learned from rotated features.
+    pub rotate: bool,
     /// Least probability of a link.
     pub th: f32,
     /// Largest size of a cluster.
@@ -114,26 +128,33 @@ pub fn train_lgcn(
         let (expected, found) = ("rows with neighbours".to_owned(), "none".to_owned());
         return Err(Error::Format { place: "graph".to_owned(), expected, found });
     }
-    let pivots =
-        Pivots { embeddings, labels, graph, params, scale: scale(embeddings, graph, params.shape.k1) };
-    let mut trained = pivots.fit(&division, progress)?;
-    enlarge(&mut trained.network, pivots.scale, embeddings.dim());
-
-    let links = link_probabilities(&trained.network, embeddings, graph, &params.shape, progress)?;
-    let judge = Judge::new(labels, division.validation);
+    let scale = scale(embeddings, graph, params.shape.k1);
+    let judge = Judge::new(labels, division.validation.clone());
     let largest = largest_identity(labels);
-    progress.begin("choose", (LEAST.len() * SIZES.len()) as u64);
-    let mut choices = Vec::new();
-    for max_size in SIZES.map(|times| times * largest) {
-        for th in LEAST {
-            progress.check()?;
-            let limit = SizeLimit { max_size, ..SizeLimit::default() };
-            let f = judge.score(&propagate(graph, &links, th, &limit, &Quiet(progress))?);
-            choices.push(LinkChoice { th, max_size, f });
-            progress.advance(1);
+    let rotations = params.rotate.map_or(vec![true, false], |rotate| vec![rotate]);
+    let (mut choices, mut networks) = (Vec::new(), Vec::new());
+    for &rotate in &rotations {
+        let params = LgcnTraining { fit: FitParams { rotate, ..params.fit.clone() }, ..params.clone() };
+        let pivots = Pivots { embeddings, labels, graph, params: &params, scale };
+        let mut trained = pivots.fit(&division, progress)?;
+        enlarge(&mut trained.network, scale, embeddings.dim());
+        let links = link_probabilities(&trained.network, embeddings, graph, &params.shape, progress)?;
+        networks.push(trained);
+        progress.begin("choose", (LEAST.len() * SIZES.len()) as u64);
+        for max_size in SIZES.map(|times| times * largest) {
+            for th in LEAST {
+                progress.check()?;
+                let limit = SizeLimit { max_size, ..SizeLimit::default() };
+                let f = judge.score(&propagate(graph, &links, th, &limit, &Quiet(progress))?);
+                choices.push(LinkChoice { rotate, th, max_size, f });
+                progress.advance(1);
+            }
         }
     }
     let best = choices.iter().fold(choices[0], |best, choice| if choice.f > best.f { *choice } else { best });
+    let chosen =
+        rotations.iter().position(|&rotate| rotate == best.rotate).expect("one of those that were tried");
+    let trained = networks.swap_remove(chosen);
     let limit = SizeLimit { max_size: best.max_size, ..SizeLimit::default() };
     let model = Lgcn::new(trained.network.clone(), &LgcnParams { shape: params.shape, th: best.th, limit });
     Ok(TrainedLgcn { model, trained, choices })
@@ -237,6 +258,7 @@ mod tests {
             shape: PivotShape { k1: 12, k2: 3, active: 3 },
             convolutions: vec![24, 24, 16, 16],
             hidden: 16,
+            rotate: Some(true),
             fit: FitParams {
                 epochs: 6,
                 learning_rate: 0.05,
