@@ -383,7 +383,7 @@ class Bench:
             report, wall, cpu = self.kinfolk(
                 "train", self.file("train", "features"), self.file("train", "labels"), "-o",
                 self.work / "epochs.safetensors", "--json", "--graph", self.graph_file("train"),
-                "--method", "gcn-v", "--epochs", count, "--batch", options.batch,
+                "--method", "gcn-v", "--rotate", "true", "--epochs", count, "--batch", options.batch,
             )  # fmt: skip
             seconds = [entry["seconds"] for entry in report["gcn_v"]["epochs"] if "seconds" in entry]
             return wall, cpu, seconds
