@@ -58,7 +58,8 @@ proptest! {
     fn connectivity_is_that_of_the_formula(
         seed: u64,
         n in 1usize..60,
-        k in 1usize..12,
+        // Candidate sets that are sparse, dense, and more than a tile.
+        k in 1usize..48,
         dim in 1usize..6,
         widths in prop::collection::vec(1usize..7, 1..5),
         outputs in 1usize..3,
