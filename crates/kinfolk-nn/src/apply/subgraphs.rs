@@ -14,7 +14,7 @@
 //! each further layer. Memory: 8 H bytes for each vertex.
 
 use super::dense::{Head, relu};
-use crate::product::{Matrix, Right, multiply, pays};
+use crate::product::{Matrix, Right, dense_pays, multiply};
 use crate::{GraphNetwork, Linear};
 use kinfolk::laboratory::weighted_sum;
 use rayon::prelude::*;
@@ -77,7 +77,7 @@ impl SubGraphs {
     /// Adds a row of those of `entries` whose column is not [`NONE`], divided by their sum.
     pub(crate) fn push_row(&mut self, entries: impl ExactSizeIterator<Item = (u32, f32)>) {
         let mut end = self.columns.len();
-        // Every entry is written, and over it the next one if it is not wanted: which are is hard to guess for a processor.
+        // Every entry is written, and one that is not wanted is overwritten by the next: no branch predictor could guess which.
         self.columns.resize(end + entries.len(), 0);
         self.values.resize(end + entries.len(), 0.0);
         for (column, value) in entries {
@@ -241,7 +241,7 @@ impl<'a> Prepared<'a> {
             if l == 0 {
                 self.seen_from(graphs, graph, bias);
             }
-            if pays(graphs.count(&members), members.len()) {
+            if dense_pays(graphs.count(&members), members.len()) {
                 graphs.dense(here, &members, dense);
                 let z = &product[members.start * 2 * width + width..members.end * 2 * width];
                 let right = Right::alone(Matrix::strided(z, members.len(), width, 2 * width));

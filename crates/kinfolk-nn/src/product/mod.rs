@@ -100,7 +100,7 @@ impl<'a> Right<'a> {
 }
 
 /// Whether a sparse square matrix of `n` rows is multiplied faster as a dense one.
-pub(crate) fn pays(entries: usize, n: usize) -> bool {
+pub(crate) fn dense_pays(entries: usize, n: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
     if amx::available() {
         // Packing takes about as long as three entries of each row, a product of tiles as 64 entries.

@@ -91,6 +91,10 @@ pub(super) fn fit(
     run: FitRun,
 ) -> Result<FittedNetwork> {
     let FitRun { resumed, after_epoch, progress } = run;
+    if resumed.as_ref().is_some_and(|state| !state.now.fits(&initial)) {
+        let expected = "a network of the shape that is trained";
+        return Err(Error::format("training to resume", expected, "one of another shape"));
+    }
     let mut state = resumed.unwrap_or_else(|| FitState::new(initial));
     let mut sgd = Sgd {
         momentum: params.momentum,

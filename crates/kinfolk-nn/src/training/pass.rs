@@ -75,12 +75,12 @@ fn forward(network: &GraphNetwork, batch: &Batch) -> Trace {
     let read = read(&embedding, network.hidden.inputs, &batch.readout);
     let head = read.as_ref().map_or(&embedding, |(values, _)| values);
     let before = linear(&network.hidden, head, |_| {});
-    let (after, outputs) = bend(network, &before);
+    let (after, outputs) = prelu_and_output(network, &before);
     Trace { joined, embedding, read, hidden: [before, after], outputs }
 }
 
 fn backward(network: &GraphNetwork, batch: &Batch, trace: &Trace, by_outputs: Vec<f32>) -> GraphNetwork {
-    let (by_before, slopes, output) = by_bend(network, &trace.hidden, &by_outputs);
+    let (by_before, slopes, output) = by_prelu_and_output(network, &trace.hidden, &by_outputs);
     let hidden = by_weights(&network.hidden, trace.head(), &by_before);
     // The relu lets through what was positive.
     let relu = |outputs: &[f32], gradient: &mut [f32]| {
@@ -162,7 +162,7 @@ fn add(sums: &mut [f32], other: &[f32]) {
 
 /// What follows `hidden`: its PReLU (x where it is not negative, slope x elsewhere; a slope for each column), and the
 /// last layer, whose one or two outputs are too few for a product of matrices.
-fn bend(network: &GraphNetwork, before: &[f32]) -> (Vec<f32>, Vec<f32>) {
+fn prelu_and_output(network: &GraphNetwork, before: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let GraphNetwork { slopes, output, .. } = network;
     let (columns, outputs) = (output.inputs, output.outputs);
     let weights = columns_of(output);
@@ -185,8 +185,8 @@ fn bend(network: &GraphNetwork, before: &[f32]) -> (Vec<f32>, Vec<f32>) {
     (after, out)
 }
 
-/// The gradients of [`bend`] by its inputs, by the slopes and by the last layer.
-fn by_bend(
+/// The gradients of [`prelu_and_output`] by its inputs, by the slopes and by the last layer.
+fn by_prelu_and_output(
     network: &GraphNetwork,
     [before, after]: &[Vec<f32>; 2],
     by_outputs: &[f32],

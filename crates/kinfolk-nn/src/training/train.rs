@@ -1,9 +1,10 @@
 //! From labelled embeddings to a model that needs no thresholds.
 //!
-//! GCN-V is trained and applied to the whole set. What [`Choices`] leaves open is then chosen on the identities that it
-//! was not trained on: whether it learned from rotated features (it is trained both ways), whether candidates come from the graph as it is or from one rebuilt from GCN-V's embeddings, how
-//! much density there is in the confidence, tau. GCN-E is then trained on the candidate sets of the graph that was chosen,
-//! and rho chosen in the same way; unless rho is given, GCN-E is left out where it does not help.
+//! GCN-V is trained, with rotations and without where that is left open, and applied to the whole set. What [`Choices`]
+//! leaves open is then chosen on the identities that it was not trained on: which of the two networks, whether candidates come
+//! from the graph as it is or from one rebuilt from GCN-V's embeddings, how much density there is in the confidence, tau.
+//! GCN-E is then trained on the candidate sets of the graph that was chosen, and rho chosen in the same way; unless rho is
+//! given, GCN-E is left out where it does not help.
 //!
 //! After each epoch the model as it would be if training ended there goes to the caller, with all that is needed to
 //! go on from there.
@@ -78,7 +79,7 @@ impl Choices {
         tau_fixed: true,
     };
 
-    /// The ways to learn that are tried, the simplest way to generalise first.
+    /// Whether features are rotated in each training of GCN-V; of equals the first is chosen.
     pub(super) fn rotations(&self) -> Vec<bool> {
         self.rotate.map_or(vec![true, false], |rotate| vec![rotate])
     }
