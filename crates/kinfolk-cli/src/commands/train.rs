@@ -243,10 +243,10 @@ fn notes(trained: &Trained) -> Vec<&'static str> {
     let has = |name: &str| trained.networks.iter().any(|network| network.0 == name);
     let mut notes = Vec::new();
     if has("gcn_v") && is("density", 1.0.into()) && is("rebuild", false.into()) {
-        notes.push("GCN-V did not help on held-out identities and is not used (density 1)");
+        notes.push("GCN-V is not used: density is 1");
     }
     if has("gcn_e") && is("rho", 0.0.into()) {
-        notes.push("GCN-E did not help on held-out identities and is not used (rho 0)");
+        notes.push("GCN-E is not used: rho is 0");
     }
     notes
 }
