@@ -48,8 +48,11 @@
 //! | [`Hdbscan`] | rows, up to [`HDBSCAN_UP_TO`] | yes | yes | N^2 D | N |
 //! | | graph | yes | yes | N K log N | N K |
 //! | [`Infomap`] | graph | yes | no | N K, dozens of times | N K |
+//! | [`FaceMap`] | graph | yes | no | N K, dozens of times | N K |
+//! | [`FcEs`] | graph | yes | no | N K^2 | N K |
 //!
-//! `bench/peers.py` compares each with a well-known implementation.
+//! `bench/peers.py` compares each with a well-known implementation, except the last two: `bench/map_fixtures.py` computes what
+//! they should find.
 //!
 //! # What is not tested
 //!
@@ -64,6 +67,8 @@ mod dbscan;
 mod dense;
 mod eigen;
 mod eigen_dense;
+mod facemap;
+mod fc_es;
 mod hac;
 mod hdbscan;
 mod infomap;
@@ -82,6 +87,8 @@ pub use cdp::Cdp;
 pub use chinese_whispers::ChineseWhispers;
 pub use clusters::Noise;
 pub use dbscan::{Dbscan, DbscanKnn};
+pub use facemap::FaceMap;
+pub use fc_es::FcEs;
 pub use hac::{HAC_UP_TO, Hac, Linkage};
 pub use hdbscan::{HDBSCAN_UP_TO, Hdbscan, Selection};
 pub use infomap::Infomap;
@@ -102,7 +109,7 @@ use kinfolk::Method;
 /// assert!(dbscan.parameters_mut().set("eps", "wide").is_err());
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
-pub const METHODS: [fn() -> Box<dyn Method>; 12] = [
+pub const METHODS: [fn() -> Box<dyn Method>; 14] = [
     || Box::new(Kmeans::default()),
     || Box::new(MinibatchKmeans::default()),
     || Box::new(Hac::default()),
@@ -115,4 +122,6 @@ pub const METHODS: [fn() -> Box<dyn Method>; 12] = [
     || Box::new(ChineseWhispers::default()),
     || Box::new(Hdbscan::default()),
     || Box::new(Infomap::default()),
+    || Box::new(FaceMap::default()),
+    || Box::new(FcEs::default()),
 ];

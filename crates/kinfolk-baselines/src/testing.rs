@@ -5,6 +5,7 @@ use kinfolk::{
     Clustering, Context, Embeddings, KnnGraph, KnnParams, Method, Problem, Result, Search, knn_graph,
 };
 use proptest::prelude::*;
+use std::str::FromStr;
 
 /// Few, small, integer coordinates: duplicates, ties and opposite vectors are common.
 pub(crate) fn embeddings() -> impl Strategy<Value = Embeddings> {
@@ -63,6 +64,11 @@ pub(crate) fn refusal(result: Result<Clustering>) -> String {
 /// Runs `work` on one thread and on three and returns both results.
 pub(crate) fn on_one_and_three_threads<T: Send>(work: impl Fn() -> T + Sync) -> [T; 2] {
     [1, 3].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(&work))
+}
+
+/// The numbers of a line of a file.
+pub(crate) fn numbers<T: FromStr>(line: &str) -> Vec<T> {
+    line.split(' ').map(|word| word.parse().ok().expect(word)).collect()
 }
 
 /// True if two labelings are the same partition, however clusters are numbered.

@@ -17,7 +17,7 @@ fn every_method_ends_wherever_it_is_cancelled() {
     let average = Hac { linkage: Linkage::Average, clusters, ..Default::default() };
     let single = Hac { linkage: Linkage::Single, ..average.clone() };
     let spectral = |assign| Spectral { clusters: Some(20), assign };
-    let methods: [(&str, Box<dyn Method>, bool); 16] = [
+    let methods: [(&str, Box<dyn Method>, bool); 18] = [
         ("kmeans", Box::new(Kmeans { clusters, ..Default::default() }), false),
         ("minibatch kmeans", Box::new(MinibatchKmeans { clusters, batch: 64, ..Default::default() }), false),
         ("hac", Box::new(average.clone()), false),
@@ -34,6 +34,8 @@ fn every_method_ends_wherever_it_is_cancelled() {
         ("cdp", Box::new(Cdp::default()), true),
         ("chinese whispers", Box::new(ChineseWhispers::default()), true),
         ("infomap", Box::new(Infomap::default()), true),
+        ("facemap", Box::new(FaceMap::default()), true),
+        ("fc-es", Box::new(FcEs::default()), true),
     ];
     for (name, method, on_graph) in methods {
         let problem = if on_graph { Problem::of_graph(&graph) } else { Problem::new(&rows) };

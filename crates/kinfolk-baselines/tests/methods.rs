@@ -38,6 +38,8 @@ fn names_are_in_order_and_descriptions_complete() {
         "chinese-whispers",
         "hdbscan",
         "infomap",
+        "facemap",
+        "fc-es",
     ];
     assert_eq!(names, expected);
     assert_eq!(infos.iter().map(|info| info.color).collect::<HashSet<_>>().len(), infos.len());

@@ -91,6 +91,8 @@ pub static METHODS: &[MethodEntry] = &[
     MethodEntry::of(|| Box::new(baselines::ChineseWhispers::default())),
     MethodEntry::of(|| Box::new(baselines::Hdbscan::default())),
     MethodEntry::of(|| Box::new(baselines::Infomap::default())),
+    MethodEntry::of(|| Box::new(baselines::FaceMap::default())),
+    MethodEntry::of(|| Box::new(baselines::FcEs::default())),
 ];
 
 fn with_gcn_e(model: GcnModel) -> Result<Gcn> {
