@@ -186,8 +186,8 @@ fn the_default_is_compared_with_other_methods_on_every_set() {
     let lines: Vec<Vec<String>> =
         csv.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
     // The synthetic set has other identities to learn from.
-    assert_eq!(column(&lines, 0), ["mine"; 4].iter().chain(&["synth"; 5]).copied().collect::<Vec<_>>());
-    let rivals = ["Infomap", "density tree", "HDBSCAN"];
+    assert_eq!(column(&lines, 0), ["mine"; 6].iter().chain(&["synth"; 7]).copied().collect::<Vec<_>>());
+    let rivals = ["Infomap", "density tree", "HDBSCAN", "FaceMap", "FC-ES"];
     let methods = [&["kin"][..], &rivals, &["kin", "kin trained"], &rivals].concat();
     assert_eq!(column(&lines, 3), methods);
     assert!(stdout.contains("against Infomap"), "{stdout}");
@@ -195,7 +195,7 @@ fn the_default_is_compared_with_other_methods_on_every_set() {
     all_within(&lines, 7, 100.0);
     let (code, _, stderr) = lab(here, &["default", "--data", "data", "--python", "false"]);
     assert_eq!(code, 2);
-    assert!(stderr.contains("expected a Python with numpy, infomap and hdbscan"), "{stderr}");
+    assert!(stderr.contains("expected a Python with numpy, infomap, hdbscan and evoc"), "{stderr}");
     let (code, _, stderr) = lab(here, &["default", "--data", "set"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("expected files NAME_feat.npy and NAME_label.npy"), "{stderr}");

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-const METHODS: [&str; 20] = [
+const METHODS: [&str; 22] = [
     "kmeans",
     "minibatch-kmeans",
     "hac",
@@ -27,6 +27,8 @@ const METHODS: [&str; 20] = [
     "chinese-whispers",
     "hdbscan",
     "infomap",
+    "facemap",
+    "fc-es",
     "density",
     "kin",
     "gcn-v-paper",
@@ -129,7 +131,7 @@ fn table1_has_every_method_at_every_size() {
     }
     // All methods with settings choose from the same number of settings.
     let chosen = written.markdown.lines().filter(|line| line.contains("| 12 |")).count();
-    assert_eq!(chosen, 13, "{}", written.markdown);
+    assert_eq!(chosen, 15, "{}", written.markdown);
 }
 
 #[test]

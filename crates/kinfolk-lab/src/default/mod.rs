@@ -1,5 +1,5 @@
 //! Compares `kinfolk cluster` without labels and thresholds with methods whose threshold is chosen on the test labels, which
-//! favours those methods: the labels are not known in use.
+//! favours those methods: the labels are not known in use. And with published methods that need neither.
 //!
 //! - kin, as the command runs it.
 //! - If there are other identities to train on (see `sets`), kin trained on them, as by `kinfolk train --method kin`.
@@ -7,7 +7,9 @@
 //!   equation with the package).
 //! - The tree of nearest neighbours of higher density, u_weight, cut at tau.
 //! - HDBSCAN, with its best minimum cluster size.
-//! - With `--python`, the PyPI packages `infomap` and `hdbscan`, for reference.
+//! - FaceMap and FC-ES with their published parameters. Nothing is chosen.
+//! - With `--python`, the PyPI packages `infomap` and `hdbscan`, for reference, and `evoc` with its defaults and the layer that
+//!   it chooses itself. Rows that it calls noise are clusters of one row.
 //!
 //! Cost: about twenty clusterings of each set, and as many by the packages.
 
@@ -21,7 +23,7 @@ use clap::Args;
 use kinfolk::metrics::{Scores, evaluate};
 use kinfolk::synth::SynthParams;
 use kinfolk::{Context, Density, Error, Kin, KinTraining, KnnParams, Method, Problem, knn_graph, train_kin};
-use kinfolk_baselines::{Hdbscan, Infomap};
+use kinfolk_baselines::{FaceMap, FcEs, Hdbscan, Infomap};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::{machine, make_directory, table, write_text};
@@ -50,7 +52,7 @@ pub struct Arguments {
     /// Identities of the synthetic set with the default parameters
     #[arg(long, value_name = "N", default_value_t = 500)]
     identities: usize,
-    /// Python interpreter with the packages infomap and hdbscan, to compare with them
+    /// Python interpreter with the packages infomap, hdbscan and evoc, to compare with them
     #[arg(long, value_name = "PYTHON")]
     python: Option<PathBuf>,
     /// Seed of the synthetic sets
@@ -194,13 +196,14 @@ fn with_labels(training: &Labelled, test: &Labelled) -> Result<Entry, Failure> {
     entry_of("kin trained", "nothing of these", &Kin::trained(trained.model), test)
 }
 
-fn entry_of(method: &str, chosen: &str, kin: &Kin, test: &Labelled) -> Result<Entry, Failure> {
+/// A method with its own search for neighbours and nothing to choose.
+fn entry_of(name: &str, chosen: &str, method: &dyn Method, test: &Labelled) -> Result<Entry, Failure> {
     let bars = Bars::default();
-    let (found, cost) = measure(|| kin.run(&Problem::new(&test.features), &Context::new(&bars)));
+    let (found, cost) = measure(|| method.run(&Problem::new(&test.features), &Context::new(&bars)));
     let found = found?;
     let k = found.report.k().map_or_else(String::new, |k| format!(" (K = {k})"));
     let scores = evaluate(&test.labels, &found.labels)?;
-    Ok(Entry { method: method.to_owned(), chosen: format!("{chosen}{k}"), scores, seconds: cost.seconds })
+    Ok(Entry { method: name.to_owned(), chosen: format!("{chosen}{k}"), scores, seconds: cost.seconds })
 }
 
 fn rivals(test: &Labelled, arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
@@ -230,10 +233,12 @@ fn rivals(test: &Labelled, arguments: &Arguments) -> Result<Vec<Entry>, Failure>
         let method = Hdbscan { min_cluster_size: least, ..Hdbscan::default() };
         Ok((format!("clusters from {least}"), method.run(&problem, &context)?.labels))
     })?);
+    entries.push(entry_of("FaceMap", "nothing", &FaceMap::default(), test)?);
+    entries.push(entry_of("FC-ES", "nothing", &FcEs::default(), test)?);
     if let Some(python) = &arguments.python {
         let runs = run_programs(python, features, &nearest, &arguments.output)?;
         for runs in runs.chunk_by(|a, b| a.program == b.program) {
-            // hdbscan takes rows, not neighbours.
+            // The others take rows, not neighbours.
             let before = if runs[0].program == "infomap" { searching.seconds } else { 0.0 };
             entries.push(best_run(runs, before, labels)?);
         }

@@ -1,12 +1,14 @@
-"""Runs PyPI's `infomap` and `hdbscan`, for `kinfolk bench default --python PYTHON`.
+"""Runs PyPI's `infomap`, `hdbscan` and `evoc`, for `kinfolk bench default --python PYTHON`.
 
-    pip install numpy infomap hdbscan
+    pip install numpy infomap hdbscan evoc
     python programs.py DIR
 
 DIR holds features.npy (unit rows) and graph.npz (`kinfolk knn`, the nearest 40). Labels of every run go to DIR, and a line for
 each is printed: program, setting, file, seconds of the run, with tabs. Infomap: two levels, directed flow, edges weighted by
-their cosine, at thresholds from 0 to 0.85. hdbscan: on the rows; noise becomes clusters of one row, as kinfolk
-counts it. Above 30,000 rows hdbscan, which is quadratic, is left out.
+their cosine, at thresholds from 0 to 0.85. hdbscan: on the rows; above 30,000 rows it is left out, because it is quadratic.
+evoc: on the rows, with its defaults and a seed; its labels are those of the layer that it chooses itself. Its seconds are those of
+a second run, because its functions are compiled during the first. Noise of hdbscan and evoc becomes clusters of one row, as
+kinfolk counts it.
 """
 
 import sys
@@ -42,7 +44,18 @@ def infomap_labels(ids, similarities, threshold):
 def hdbscan_labels(features, least):
     from hdbscan import HDBSCAN
 
-    labels = HDBSCAN(min_cluster_size=least).fit(features).labels_.astype(np.int64)
+    return without_noise(HDBSCAN(min_cluster_size=least).fit(features).labels_)
+
+
+def evoc_labels(features):
+    from evoc import EVoC
+
+    return without_noise(EVoC(random_state=1).fit(features).labels_)
+
+
+def without_noise(labels):
+    """Every row of noise as a cluster of its own."""
+    labels = labels.astype(np.int64)
     noise = labels < 0
     labels[noise] = labels.max() + 1 + np.arange(noise.sum())
     return labels
@@ -58,6 +71,8 @@ def main(directory):
     ]
     if len(features) <= MOST_ROWS_OF_HDBSCAN:
         runs += [("hdbscan", f"clusters from {least}", hdbscan_labels, (features, least)) for least in [2, 3, 5, 10]]
+    evoc_labels(features)
+    runs.append(("evoc", "nothing", evoc_labels, (features,)))
     for number, (program, setting, labels, arguments) in enumerate(runs):
         start = time.perf_counter()
         found = labels(*arguments)

@@ -130,6 +130,15 @@ pub fn grid(name: &str, scales: &Scales) -> Grid {
         "chinese-whispers" | "infomap" => {
             Grid { settings: one("th", scales.levels), description: "th at the similarities" }
         }
+        // The published settings of both, 20 and 0.22, are among these.
+        "facemap" => {
+            let windows = std::array::from_fn(|i| (2 + 2 * i) as f64);
+            Grid { settings: one("window", windows), description: "window, from 2 to 24" }
+        }
+        "fc-es" => {
+            let thresholds = std::array::from_fn(|i| (6 + 4 * i) as f64 / 100.0);
+            Grid { settings: one("th", thresholds), description: "th, from 0.06 to 0.5" }
+        }
         "density" => Grid { settings: one("tau", scales.levels), description: "tau at the similarities" },
         _ => Grid { settings: vec![Setting::new()], description: "nothing: its defaults" },
     }
