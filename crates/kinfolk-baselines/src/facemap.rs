@@ -53,7 +53,7 @@ static INFO: MethodInfo = MethodInfo::new(
     "The map equation on the nearest neighbours of each row, up to where their similarities stop falling fast",
 )
 .when("to compare with a published method that needs neither labels nor a threshold; identities of dozens of rows")
-.cost("N K, dozens of times")
+.cost("N K, dozens of times; K is 256 by default")
 .input(Input::Graph)
 .color("#7a3b2e");
 

@@ -9,7 +9,7 @@
 //! It is 1 if both rows have the same neighbours. Each row keeps its edges in order of similarity up to the first whose
 //! probability is below a threshold ("early stopping"), although later ones may be above it. The map equation with directed
 //! flow partitions the edges, weighted by p. A row that keeps no edge is a cluster of its own, even if others keep edges to it.
-//! This is how the published program does it; it counts a row among its 80 neighbours, so the default here is 79.
+//! This is how the published program does it; its 80 neighbours count the row itself, as kinfolk's never do.
 //!
 //! Cost: N K^2 steps at most, and fewer the earlier rows stop; then a few dozen passes over the edges. O(N K) memory, and N
 //! numbers for each thread.
@@ -23,9 +23,6 @@ use rayon::prelude::*;
 
 /// Rows of one task.
 const TASK: usize = 256;
-
-/// Neighbours if the user does not say: with the row itself the published 80.
-const K: usize = 79;
 
 kinfolk::parameters! {
     /// FC-ES: the map equation on edges weighted by the neighbours that their rows have in common.
@@ -77,7 +74,7 @@ impl Method for FcEs {
 
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.check()?;
-        let given = problem.neighbours(K, context)?;
+        let given = problem.neighbours(80, context)?;
         let graph = &given.graph;
         let kept = context.timed("edge probabilities", || self.kept(graph, context.progress()))?;
         let found = context.timed("partition", || partition(graph, &kept, context))?;
