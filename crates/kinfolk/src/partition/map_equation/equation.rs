@@ -8,6 +8,10 @@
 //! module may be entered more often than left).
 //!
 //! The term of a module depends only on its own three numbers, so the effect of moving a vertex costs a few logarithms.
+//!
+//! A loop at each vertex raises p_v and no other rate. Vertices then join only if the flow between them outweighs the loops:
+//! [`break_even_loop`] is the loop at which two vertices with a single edge between them are described equally well together
+//! and apart. Groups of more vertices are judged by all edges within them.
 
 /// The rates of a vertex or a module: how often the walk visits, enters and leaves it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -50,6 +54,31 @@ impl Rates {
 pub(super) fn modular_bits(modules: &[Rates]) -> f64 {
     plogp(modules.iter().map(|rates| rates.enter).sum())
         + modules.iter().map(|rates| rates.term()).sum::<f64>()
+}
+
+/// The loop at which two vertices, whose only edge has the flow `edge` in each direction, gain nothing by joining, where other
+/// modules are entered at the rate `entered`.
+///
+/// With a loop l, apart they cost plogp(e + 2f) + 2 (plogp(2f + l) - 2 plogp(f)), together plogp(e) + plogp(2f + 2l). The
+/// difference falls with l, so bisection finds where it is 0.
+pub(super) fn break_even_loop(edge: f64, entered: f64) -> f64 {
+    if edge <= 0.0 {
+        return 0.0;
+    }
+    let gain = |l: f64| {
+        let apart = plogp(entered + 2.0 * edge) + 2.0 * (plogp(2.0 * edge + l) - 2.0 * plogp(edge));
+        apart - plogp(entered) - plogp(2.0 * (edge + l))
+    };
+    let (mut low, mut high) = (0.0, edge);
+    while gain(high) > 0.0 {
+        (low, high) = (high, 2.0 * high);
+    }
+    // Halved 50 times, the interval is as narrow as numbers allow.
+    for _ in 0..50 {
+        let middle = 0.5 * (low + high);
+        if gain(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    high
 }
 
 /// x log2 x, and 0 for what rounding has left of nothing.
@@ -104,6 +133,21 @@ fn log2(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_gains_nothing_at_its_break_even() {
+        assert_eq!(break_even_loop(0.0, 0.5), 0.0);
+        for edge in [1e-9, 1e-6, 1e-3, 0.3] {
+            for entered in [0.0, 1e-4, 0.1, 0.9] {
+                let l = break_even_loop(edge, entered);
+                let vertex = Rates { visit: edge + l, enter: edge, exit: edge };
+                let rest = Rates { visit: 0.5, enter: entered, exit: entered };
+                let apart = modular_bits(&[rest, vertex, vertex]);
+                let together = modular_bits(&[rest, vertex.with(vertex, 2.0 * edge)]);
+                assert!((apart - together).abs() < 1e-10 * (1.0 + l), "{edge} {entered}: {apart} {together}");
+            }
+        }
+    }
 
     #[test]
     fn log2_agrees_with_the_library() {

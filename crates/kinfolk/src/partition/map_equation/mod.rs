@@ -51,12 +51,15 @@ pub struct MapParams {
     /// The maximum number of refinement rounds, in which parts of modules and single vertices move again; they end earlier if
     /// the gain is small. 0 returns the first partition, whose modules are too large.
     pub rounds: u64,
+    /// The weight that a single edge between two vertices without other edges must exceed for them to join, if the flow is
+    /// undirected: every vertex gets a loop, see `equation.rs`. None is the map equation as published, where any edge suffices.
+    pub alone: Option<f32>,
 }
 
 impl Default for MapParams {
     fn default() -> Self {
         // More than five are rare; the limit guarantees termination.
-        Self { flow: Flow::default(), seed: 0, rounds: 100 }
+        Self { flow: Flow::default(), seed: 0, rounds: 100, alone: None }
     }
 }
 
@@ -67,6 +70,8 @@ pub struct Modules {
     pub labels: Vec<i64>,
     /// Bits per step of the walk.
     pub codelength: f64,
+    /// The weight of the loop at each vertex, 0 without [`MapParams::alone`].
+    pub loops: f64,
 }
 
 /// Finds modules in which a random walk stays long, by minimising the two-level map equation.
@@ -85,9 +90,19 @@ pub struct Modules {
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
+    let wrong = |expected, found| Err(Error::Parameter { field: "alone", expected, found });
+    match params.alone {
+        Some(weight) if !(weight >= 0.0 && weight.is_finite()) => {
+            return wrong("a weight of 0 or more", weight.to_string());
+        }
+        Some(weight) if params.flow == Flow::Directed => {
+            return wrong("none with directed flow", weight.to_string());
+        }
+        _ => {}
+    }
     progress.check()?;
     progress.begin("flow", 1);
-    let (walk, order, network) = {
+    let (mut walk, order, network) = {
         let arriving = Transposed::of(graph);
         progress.check()?;
         let walk = Walk::of(graph, &arriving, params.flow);
@@ -99,13 +114,20 @@ pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Pr
     progress.check()?;
     progress.advance(1);
     progress.begin("modules", 1);
-    let found = search::search(&network, params.seed, params.rounds, progress)?;
+    // Undirected, the flow of a weight is the same at all vertices.
+    let scale = walk.factors.first().copied().unwrap_or(0.0);
+    let alone = params.alone.map(|weight| f64::from(weight) * scale);
+    let found = search::search(network, alone, params.seed, params.rounds, progress)?;
+    walk.rates.iter_mut().for_each(|rates| rates.visit += found.loops);
     let mut modules = vec![0; graph.len()];
-    order.iter().zip(found.modules).for_each(|(&v, module)| modules[v as usize] = module);
+    order.iter().zip(found.partition.modules).for_each(|(&v, module)| modules[v as usize] = module);
     let labels = number_by_size(&modules);
     progress.advance(1);
-    let codelength = bits(graph, &walk, params.flow, &densify(&labels));
-    Ok(Modules { labels, codelength })
+    // With loops the walk takes more steps.
+    let steps = 1.0 + found.loops * graph.len() as f64;
+    let codelength = bits(graph, &walk, params.flow, &densify(&labels)) / steps;
+    let loops = if scale > 0.0 { found.loops / scale } else { 0.0 };
+    Ok(Modules { labels, codelength, loops })
 }
 
 /// The codelength of a partition: bits per step of the walk. Labels are arbitrary integers, one for each vertex;

@@ -39,13 +39,14 @@ impl Partition {
 
     /// All vertices in one module, but for those without links, which stay on their own.
     pub fn whole(network: &Network) -> Self {
-        let visit = network.rates.iter().map(|rates| rates.visit).sum();
-        let mut rates = vec![Rates { visit, enter: 0.0, exit: 0.0 }];
+        let mut rates = vec![Rates::default()];
         let module = |v| {
+            let own = network.rates[v];
             if !network.links(v).is_empty() {
+                rates[0].visit += own.visit;
                 return 0;
             }
-            rates.push(Rates::default());
+            rates.push(own);
             rates.len() as u32 - 1
         };
         Self { modules: (0..network.len()).map(module).collect(), rates }

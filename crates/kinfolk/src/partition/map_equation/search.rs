@@ -4,12 +4,16 @@
 //! as Infomap does, parts of modules move ("coarse tuning": each module is partitioned on its own, similar to the refinement of
 //! Leiden: Traag, Waltman and van Eck, 2019), and single vertices move again ("fine tuning"), until the gain is small.
 //!
+//! With loops (see `equation`), vertices on their own would never meet: a pair needs more flow than a group that already has
+//! members. So the search starts from the partition that is found without loops, and the parts of a module are found without
+//! them too.
+//!
 //! Coarse tuning is parallel: the parts of a module do not depend on other modules.
 //!
 //! Cost: one to two dozen passes over the links. Memory: the network and a smaller one; coarse tuning copies the
 //! links within the modules it is at.
 
-use super::equation::plogp;
+use super::equation::{break_even_loop, plogp};
 use super::moves::Partition;
 use super::network::{Members, Network};
 use crate::random::{Purpose, Stream};
@@ -21,23 +25,49 @@ use rayon::prelude::*;
 /// 11.7.
 const LEAST_GAIN: f64 = 2e-4;
 
-/// A partition of the network, after at most this many rounds of tuning.
+/// What the search found.
+pub(super) struct Found {
+    pub partition: Partition,
+    /// The rate of the loop at each vertex.
+    pub loops: f64,
+}
+
+/// A partition of the network, after at most `rounds` rounds of tuning. `alone` is the flow that a single edge between two
+/// vertices must exceed for them to join; without it there are no loops.
 pub(super) fn search(
-    network: &Network,
+    mut network: Network,
+    alone: Option<f64>,
     seed: u64,
     rounds: u64,
     progress: &dyn Progress,
-) -> Result<Partition> {
+) -> Result<Found> {
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
-    let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
-    let mut partition = Partition::singletons(network);
-    partition.improve(network, 0.0, random, progress)?;
-    partition.merge(network, random, progress)?;
+    let mut partition = Partition::singletons(&network);
+    partition.improve(&network, 0.0, random, progress)?;
+    partition.merge(&network, random, progress)?;
+    let mut loops = 0.0;
+    let mut set_loops = |network: &mut Network, partition: &mut Partition| {
+        let Some(alone) = alone else { return 0.0 };
+        let more = break_even_loop(alone, partition.entered()) - loops;
+        network.rates.iter_mut().for_each(|rates| rates.visit += more);
+        partition.add_loops(more);
+        loops += more;
+        loops
+    };
+    if alone.is_some() {
+        set_loops(&mut network, &mut partition);
+        if partition.improve(&network, 0.0, random, progress)? {
+            partition.merge(&network, random, progress)?;
+        }
+    }
     for round in 1..=rounds {
-        partition.move_parts(network, seed, round, progress)?;
+        // The break-even depends on how often the modules are entered, which changes with them.
+        let loops = set_loops(&mut network, &mut partition);
+        let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
+        partition.move_parts(&network, loops, seed, round, progress)?;
         let before = partition.bits();
-        if partition.improve(network, 0.0, random, progress)? {
-            partition.merge(network, random, progress)?;
+        if partition.improve(&network, 0.0, random, progress)? {
+            partition.merge(&network, random, progress)?;
         }
         // A small gain of single vertices after the moves of parts means that both have converged.
         let gain = before - partition.bits();
@@ -47,8 +77,9 @@ pub(super) fn search(
         }
     }
     // Without clear groups, moves may end in a local optimum that is worse than a single module.
-    let whole = Partition::whole(network);
-    Ok(if whole.bits() < partition.bits() { whole } else { partition })
+    let whole = Partition::whole(&network);
+    let partition = if whole.bits() < partition.bits() { whole } else { partition };
+    Ok(Found { partition, loops })
 }
 
 impl Partition {
@@ -75,11 +106,12 @@ impl Partition {
     fn move_parts(
         &mut self,
         network: &Network,
+        loops: f64,
         seed: u64,
         round: u64,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let (mut parts, owners) = self.parts(network, seed, round, progress)?;
+        let (mut parts, owners) = self.parts(network, loops, seed, round, progress)?;
         let coarse = parts.coarsen(network);
         let mut moved = Partition { modules: owners, rates: std::mem::take(&mut self.rates) };
         let random = &mut Stream::new(seed, Purpose::Moves, round, 0);
@@ -94,19 +126,22 @@ impl Partition {
     fn parts(
         &self,
         network: &Network,
+        loops: f64,
         seed: u64,
         round: u64,
         progress: &dyn Progress,
     ) -> Result<(Partition, Vec<u32>)> {
         let members = Members::new(&self.modules, self.rates.len());
-        let entered: f64 = self.rates.iter().map(|rates| rates.enter).sum();
+        let entered = self.entered();
         let parts: Result<Vec<Partition>> = (0..self.rates.len())
             .into_par_iter()
             .map(|m| {
-                let inside = network.inside(&members, &self.modules, m);
+                let mut inside = network.inside(&members, &self.modules, m);
+                inside.rates.iter_mut().for_each(|rates| rates.visit -= loops);
                 let mut parts = Partition::singletons(&inside);
                 let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
                 parts.improve(&inside, entered - self.rates[m].enter, random, progress)?;
+                parts.add_loops(loops);
                 Ok(parts)
             })
             .collect();
@@ -122,6 +157,16 @@ impl Partition {
             owners.resize(all.rates.len(), m as u32);
         }
         Ok((all, owners))
+    }
+
+    /// How often any module is entered.
+    fn entered(&self) -> f64 {
+        self.rates.iter().map(|rates| rates.enter).sum()
+    }
+
+    /// Adds a loop to every vertex.
+    fn add_loops(&mut self, loops: f64) {
+        self.modules.iter().for_each(|&m| self.rates[m as usize].visit += loops);
     }
 
     /// Puts each vertex where `of_modules` puts its module.

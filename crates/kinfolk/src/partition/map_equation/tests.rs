@@ -20,10 +20,21 @@ fn modules(graph: &WeightedGraph, flow: Flow, seed: u64) -> Modules {
     map_equation(graph, &MapParams { flow, seed, ..MapParams::default() }, &()).unwrap()
 }
 
+/// Undirected, with loops.
+fn modules_from(graph: &WeightedGraph, alone: f32, seed: u64) -> Modules {
+    map_equation(graph, &MapParams { alone: Some(alone), seed, ..MapParams::default() }, &()).unwrap()
+}
+
 /// The map equation with a dense matrix of flows and the logarithm of the library.
 fn slow_codelength(graph: &WeightedGraph, flow: Flow, labels: &[i64]) -> f64 {
+    slow_codelength_with(graph, 0.0, flow, labels)
+}
+
+/// The same with a loop of this weight at each vertex.
+fn slow_codelength_with(graph: &WeightedGraph, loops: f64, flow: Flow, labels: &[i64]) -> f64 {
     let n = graph.len();
     let mut w = vec![vec![0.0; n]; n];
+    (0..n).for_each(|u| w[u][u] = loops);
     (0..n).for_each(|u| graph.leaving(u).for_each(|(v, weight)| w[u][v] += weight as f64));
     let total: f64 = w.iter().flatten().sum();
     if total == 0.0 {
@@ -126,6 +137,13 @@ proptest! {
         }
     }
 
+    #[test]
+    fn loops_are_part_of_the_codelength(graph in weighted(12), alone in 0.0f32..1.0, seed in 0u64..9) {
+        let found = modules_from(&graph, alone, seed);
+        let slow = slow_codelength_with(&graph, found.loops, Flow::Undirected, &found.labels);
+        prop_assert!((found.codelength - slow).abs() < 1e-6, "{} is not {}", found.codelength, slow);
+    }
+
     /// The rates that are updated move by move equal those of the final modules, and no single move improves the codelength.
     #[test]
     fn moves_end_where_no_vertex_wants_to_move(graph in weighted(14), seed in 0u64..9) {
@@ -193,6 +211,64 @@ proptest! {
     }
 }
 
+#[test]
+fn a_pair_joins_if_its_edge_weighs_more_than_alone() {
+    for groups in [3, 40] {
+        let (graph, truth) = planted(groups, 20);
+        let n = graph.len();
+        for alone in [0.1f32, 0.3, 0.5, 0.8] {
+            let mut edges: Vec<(usize, usize, f32)> =
+                (0..n).flat_map(|u| graph.leaving(u).map(move |(v, weight)| (u, v, weight))).collect();
+            for (pair, weight) in [(n, 0.95 * alone), (n + 2, 1.05 * alone)] {
+                edges.extend([(pair, pair + 1, weight), (pair + 1, pair, weight)]);
+            }
+            let graph = graph_of(n + 4, &edges);
+            let found = modules_from(&graph, alone, 1);
+            let labels = &found.labels;
+            assert_ne!(labels[n], labels[n + 1], "{groups} groups, below {alone}");
+            assert_eq!(labels[n + 2], labels[n + 3], "{groups} groups, above {alone}");
+            let mut apart = truth.clone();
+            apart.extend([n as i64, n as i64 + 1, n as i64 + 2, n as i64 + 2]);
+            let groups_bits = slow_codelength_with(&graph, found.loops, Flow::Undirected, &apart);
+            assert!(found.codelength < groups_bits + 1e-9, "{groups} groups, {alone}");
+        }
+    }
+}
+
+#[test]
+fn tiny_graphs_with_loops_are_mostly_optimal() {
+    let mut random = Stream::new(9, Purpose::Image, 0, 0);
+    let (mut optimal, count) = (0, 200);
+    for _ in 0..count {
+        let n = 3 + random.below(5);
+        let mut edge = || {
+            let u = random.below(n);
+            (u, (u + 1 + random.below(n - 1)) % n, random.uniform() as f32)
+        };
+        let graph = graph_of(n, &(0..2 * n).map(|_| edge()).collect::<Vec<_>>());
+        // The loop depends on the first partition, which depends on the seed.
+        let found = modules_from(&graph, 0.3, 0);
+        let mut least = f64::INFINITY;
+        for_each_partition(n, &mut |labels| {
+            least = least.min(slow_codelength_with(&graph, found.loops, Flow::Undirected, labels));
+        });
+        assert!(found.codelength > least - 1e-6);
+        optimal += usize::from(found.codelength < least + 1e-6);
+    }
+    assert!(optimal > 150, "{optimal} of {count}");
+}
+
+#[test]
+fn impossible_loops_are_refused() {
+    let graph = graph_of(2, &[(0, 1, 1.0)]);
+    let message = |alone, flow| {
+        let params = MapParams { alone: Some(alone), flow, ..MapParams::default() };
+        map_equation(&graph, &params, &()).unwrap_err().to_string()
+    };
+    assert_eq!(message(-1.0, Flow::Undirected), "alone: expected a weight of 0 or more, found -1");
+    assert_eq!(message(0.5, Flow::Directed), "alone: expected none with directed flow, found 0.5");
+}
+
 /// Random graphs have no clear groups, and moves end in local optima; even so the best partition is mostly found.
 #[test]
 fn tiny_graphs_are_mostly_optimal() {
@@ -249,7 +325,7 @@ fn threads_do_not_change_a_label() {
 fn nothing_has_no_modules() {
     for flow in FLOWS {
         let found = modules(&graph_of(0, &[]), flow, 0);
-        assert_eq!(found, Modules { labels: vec![], codelength: 0.0 });
+        assert_eq!(found, Modules { labels: vec![], codelength: 0.0, loops: 0.0 });
         assert_eq!(modules(&graph_of(1, &[]), flow, 0).labels, [0]);
     }
 }
@@ -258,9 +334,9 @@ fn nothing_has_no_modules() {
 fn vertices_without_edges_are_modules_of_one() {
     for flow in FLOWS {
         let found = modules(&graph_of(5, &[]), flow, 0);
-        assert_eq!(found, Modules { labels: vec![0, 1, 2, 3, 4], codelength: 0.0 });
+        assert_eq!(found, Modules { labels: vec![0, 1, 2, 3, 4], codelength: 0.0, loops: 0.0 });
         let found = modules(&graph_of(5, &[(1, 3, 1.0), (3, 1, 1.0), (0, 2, 0.0)]), flow, 0);
-        assert_eq!(found, Modules { labels: vec![1, 0, 2, 0, 3], codelength: 1.0 });
+        assert_eq!(found, Modules { labels: vec![1, 0, 2, 0, 3], codelength: 1.0, loops: 0.0 });
     }
 }
 
