@@ -53,13 +53,13 @@ pub struct MapParams {
     pub rounds: u64,
     /// The weight that a single edge between two vertices without other edges must exceed for them to join, if the flow is
     /// undirected: every vertex gets a loop, see `equation.rs`. None is the map equation as published, where any edge suffices.
-    pub alone: Option<f32>,
+    pub pair_weight: Option<f32>,
 }
 
 impl Default for MapParams {
     fn default() -> Self {
         // More than five are rare; the limit guarantees termination.
-        Self { flow: Flow::default(), seed: 0, rounds: 100, alone: None }
+        Self { flow: Flow::default(), seed: 0, rounds: 100, pair_weight: None }
     }
 }
 
@@ -70,7 +70,7 @@ pub struct Modules {
     pub labels: Vec<i64>,
     /// Bits per step of the walk.
     pub codelength: f64,
-    /// The weight of the loop at each vertex, 0 without [`MapParams::alone`].
+    /// The weight of the loop at each vertex, 0 without [`MapParams::pair_weight`].
     pub loops: f64,
 }
 
@@ -90,8 +90,8 @@ pub struct Modules {
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
-    let wrong = |expected, found| Err(Error::Parameter { field: "alone", expected, found });
-    match params.alone {
+    let wrong = |expected, found| Err(Error::Parameter { field: "pair_weight", expected, found });
+    match params.pair_weight {
         Some(weight) if !(weight >= 0.0 && weight.is_finite()) => {
             return wrong("a weight of 0 or more", weight.to_string());
         }
@@ -116,8 +116,8 @@ pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Pr
     progress.begin("modules", 1);
     // Undirected, the flow of a weight is the same at all vertices.
     let scale = walk.factors.first().copied().unwrap_or(0.0);
-    let alone = params.alone.map(|weight| f64::from(weight) * scale);
-    let found = search::search(network, alone, params.seed, params.rounds, progress)?;
+    let pair_flow = params.pair_weight.map(|weight| f64::from(weight) * scale);
+    let found = search::search(network, pair_flow, params.seed, params.rounds, progress)?;
     walk.rates.iter_mut().for_each(|rates| rates.visit += found.loops);
     let mut modules = vec![0; graph.len()];
     order.iter().zip(found.partition.modules).for_each(|(&v, module)| modules[v as usize] = module);

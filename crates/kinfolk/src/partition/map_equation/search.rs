@@ -32,11 +32,11 @@ pub(super) struct Found {
     pub loops: f64,
 }
 
-/// A partition of the network, after at most `rounds` rounds of tuning. `alone` is the flow that a single edge between two
+/// A partition of the network, after at most `rounds` rounds of tuning. `pair_flow` is the flow that a single edge between two
 /// vertices must exceed for them to join; without it there are no loops.
 pub(super) fn search(
     mut network: Network,
-    alone: Option<f64>,
+    pair_flow: Option<f64>,
     seed: u64,
     rounds: u64,
     progress: &dyn Progress,
@@ -47,14 +47,14 @@ pub(super) fn search(
     partition.merge(&network, random, progress)?;
     let mut loops = 0.0;
     let mut set_loops = |network: &mut Network, partition: &mut Partition| {
-        let Some(alone) = alone else { return 0.0 };
-        let more = break_even_loop(alone, partition.entered()) - loops;
+        let Some(pair_flow) = pair_flow else { return 0.0 };
+        let more = break_even_loop(pair_flow, partition.entered()) - loops;
         network.rates.iter_mut().for_each(|rates| rates.visit += more);
         partition.add_loops(more);
         loops += more;
         loops
     };
-    if alone.is_some() {
+    if pair_flow.is_some() {
         set_loops(&mut network, &mut partition);
         if partition.improve(&network, 0.0, random, progress)? {
             partition.merge(&network, random, progress)?;
