@@ -29,6 +29,7 @@ pub struct Clusterer<'a> {
     k: Option<usize>,
     search: Search,
     seed: u64,
+    levels: bool,
     progress: &'a dyn Progress,
 }
 
@@ -51,7 +52,7 @@ impl<'a> Clusterer<'a> {
 
     /// Clusters by a method that is known only at run time.
     pub fn with_boxed(method: Box<dyn Method + 'a>) -> Self {
-        Clusterer { method, k: None, search: Search::Auto, seed: 0, progress: &() }
+        Clusterer { method, k: None, search: Search::Auto, seed: 0, levels: false, progress: &() }
     }
 
     /// Neighbours of each row, instead of the method's default.
@@ -69,6 +70,12 @@ impl<'a> Clusterer<'a> {
     /// The seed of all random numbers, 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Also returns nested partitions from fine to coarse, [`Clustering::levels`]; refused if the method has none.
+    pub fn levels(mut self, levels: bool) -> Self {
+        self.levels = levels;
         self
     }
 
@@ -103,7 +110,11 @@ impl<'a> Clusterer<'a> {
             let found = format!("{} on {} rows", info.name, problem.len());
             return Err(Error::Parameter { field, expected: "a method that uses neighbours", found });
         }
+        if self.levels && !info.levels {
+            let expected = "a method that estimates edge probabilities, such as kin";
+            return Err(Error::Parameter { field: "levels", expected, found: info.name.to_owned() });
+        }
         forecast::announce(&*self.method, problem, self.progress);
-        self.method.run(problem, &Context::new(self.progress).with_seed(self.seed))
+        self.method.run(problem, &Context::new(self.progress).with_seed(self.seed).with_levels(self.levels))
     }
 }

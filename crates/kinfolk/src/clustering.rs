@@ -1,7 +1,7 @@
 //! The result of a method: labels, the reasons for them, and a report of the run.
 
 use crate::context::Timings;
-use crate::{Context, EdgeEvidence, GraphReport, Links, Method};
+use crate::{Context, EdgeEvidence, GraphReport, Levels, Links, Method};
 
 /// Labels, the reasons for them, and a report of the run.
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub struct Clustering {
     pub labels: Vec<i64>,
     /// The reasons for the labels.
     pub reason: Reason,
+    /// Nested partitions from fine to coarse, if they were requested.
+    pub levels: Option<Levels>,
     /// The report of the run.
     pub report: Report,
 }
@@ -89,7 +91,13 @@ impl Report {
 impl Clustering {
     /// The result of a method.
     pub fn new(labels: Vec<i64>, reason: Reason, report: Report) -> Self {
-        Self { labels, reason, report }
+        Self { labels, reason, levels: None, report }
+    }
+
+    /// The same with levels.
+    pub fn with_levels(mut self, levels: Option<Levels>) -> Self {
+        self.levels = levels;
+        self
     }
 
     /// The number of clusters; noise does not count.

@@ -4,7 +4,7 @@ use crate::Progress;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// The seed of all random numbers, and the receiver of progress.
+/// The seed of all random numbers, the receiver of progress, and whether levels are wanted.
 ///
 /// ```
 /// use kinfolk::Context;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Context<'a> {
     seed: u64,
+    levels: bool,
     progress: &'a dyn Progress,
     timings: Mutex<Timings>,
 }
@@ -23,7 +24,7 @@ pub type Timings = Vec<(&'static str, Duration)>;
 impl Default for Context<'_> {
     /// Seed 0, without progress.
     fn default() -> Self {
-        Context { seed: 0, progress: &(), timings: Mutex::default() }
+        Context { seed: 0, levels: false, progress: &(), timings: Mutex::default() }
     }
 }
 
@@ -37,6 +38,17 @@ impl<'a> Context<'a> {
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
+    }
+
+    /// The same with or without [`Levels`](crate::stages::Levels), from methods that have them.
+    pub fn with_levels(mut self, levels: bool) -> Self {
+        self.levels = levels;
+        self
+    }
+
+    /// Whether levels are wanted.
+    pub fn levels(&self) -> bool {
+        self.levels
     }
 
     /// The seed of all random numbers.

@@ -31,6 +31,10 @@
 //! println!("{}", kinfolk::Explainer::new(&found)?.explain(0, Some(1))?);
 //! println!("{:?}", kinfolk::review(&found, 3));
 //!
+//! // Nested partitions around the default: finer ones, coarser ones, and how persistent each is.
+//! let found = kinfolk::Clusterer::new().levels(true).fit(&embeddings)?;
+//! println!("{:?}", found.levels.as_ref().map(|levels| levels.levels()));
+//!
 //! // Every stage can be called by itself. The nearest neighbours of every row, exactly; `&()` watches no progress.
 //! use kinfolk::{KnnParams, Search, knn_graph};
 //! let params = KnnParams { k: 30, search: Search::Exact, ..KnnParams::default() };
@@ -84,6 +88,7 @@ mod knn;
 mod labels;
 #[doc(hidden)]
 pub mod laboratory;
+mod levels;
 mod memory;
 mod method;
 mod methods;

@@ -6,6 +6,7 @@
 pub use crate::confidence::{DEFAULT_RADIUS, average_ranks, s_avg, s_center, s_nbr, u_num, u_weight};
 pub use crate::connectivity::{EdgeModel, Links, candidates, nearest_candidates};
 pub use crate::graph::Adjacency;
+pub use crate::levels::{Branch, Level, Levels, MergeTree, branches};
 pub use crate::partition::{
     DisjointSets, Edge, EdgeEvidence, Flow, MapParams, Modules, SizeLimit, WeightedGraph, codelength,
     limited_components, map_equation, natural_tau, null_cosines, number_by_size,

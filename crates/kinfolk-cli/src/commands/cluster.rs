@@ -3,11 +3,12 @@
 use super::{Features, MethodParameters, Neighbours, method_names};
 use crate::bars::Bars;
 use crate::failure::{Failure, Places};
+use crate::picture::draw_levels;
 use crate::{machine, table};
 use clap::Args;
 use kinfolk::io::{check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
-use kinfolk::results::{Run, write_results};
+use kinfolk::results::{LevelInfo, Run, write_results_with_picture};
 use kinfolk::{Clusterer, Clustering, Error, KnnGraph, Method, Problem, Progress, Reason};
 use kinfolk_nn::ModelFile;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ use std::time::Instant;
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk cluster faces.npy -o album
           writes album/labels.npy, album/clusters.csv, album/review.csv and album/run.json
+
+          kinfolk cluster faces.npy -o album --levels
+          also writes album/levels.npy, album/levels.csv and album/levels.svg: finer and coarser clusters
 
 Options that a method does not use are refused. docs/methods.md describes all methods and their parameters.")]
 pub struct Arguments {
@@ -42,6 +46,9 @@ pub struct Arguments {
     /// Any parameter of the method, as NAME=VALUE; an unknown name lists the known ones
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = name_and_value)]
     parameters: Vec<(String, String)>,
+    /// Also write nested partitions from fine to coarse, with the persistence of each and a picture of them; for kin
+    #[arg(long)]
+    levels: bool,
     /// True labels, to score the result
     #[arg(long, value_name = "LABELS")]
     labels: Option<PathBuf>,
@@ -159,7 +166,8 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     }
     let problem = problem.with_k(arguments.neighbours.k)?;
     let seed = arguments.neighbours.seed;
-    let found = Clusterer::with_boxed(method).seed(seed).progress(&bars).run(&problem)?;
+    let clusterer = Clusterer::with_boxed(method).seed(seed).levels(arguments.levels);
+    let found = clusterer.progress(&bars).run(&problem)?;
     drop(bars);
 
     let Features { features, array, .. } = &arguments.features;
@@ -175,7 +183,8 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     run.seconds.insert("read".to_owned(), reading.as_secs_f64().into());
     run.cost = machine::cost();
     run.scores = truth.map(|truth| evaluate(&truth, &found.labels)).transpose()?;
-    write_results(&directory, &found, &run)?;
+    let picture = found.levels.as_ref().map(draw_levels);
+    write_results_with_picture(&directory, &found, &run, picture.as_deref())?;
 
     if arguments.json {
         print!("{}", run.to_json());
@@ -191,12 +200,26 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
         start.elapsed().as_secs_f64(),
         directory.display()
     );
+    if !run.levels.is_empty() {
+        print_levels(&run);
+    }
     if let Some(scores) = &run.scores {
         let mut headings = vec!["scores"];
         headings.extend(table::SCORE_HEADINGS);
         table::print(&headings, &[table::scores(found.report.method, scores)]);
     }
     Ok(())
+}
+
+/// The levels, one line each.
+fn print_levels(run: &Run) {
+    let line = |(at, level): (usize, &LevelInfo)| {
+        let mark = if level.default { "default" } else { "" };
+        let (persistence, height) = (format!("{:.2}", level.persistence), format!("{:+.2}", level.height));
+        vec![at.to_string(), level.clusters.to_string(), persistence, height, mark.to_owned()]
+    };
+    let lines: Vec<Vec<String>> = run.levels.iter().enumerate().map(line).collect();
+    table::print(&["level", "clusters", "persistence", "height", ""], &lines);
 }
 
 /// The method, with the parameters that were given.
@@ -214,6 +237,10 @@ fn method(arguments: &Arguments) -> Result<Box<dyn Method>, Failure> {
         }
     };
     let name = method.info().name;
+    if arguments.levels && !method.info().levels {
+        let message = format!("--levels: expected a method that uses it, found --method {name}");
+        return Err(Failure::Usage(message));
+    }
     arguments.settings.parameters().apply(method.parameters_mut(), name)?;
     for (name, value) in &arguments.parameters {
         method.parameters_mut().set(name, value)?;

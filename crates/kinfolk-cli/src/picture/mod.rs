@@ -1,8 +1,10 @@
-//! A map of the rows, each cluster in its colour.
+//! A map of the rows, each cluster in its colour, and the tree of levels.
 
 mod layout;
+mod levels;
 mod svg;
 
+pub use levels::draw_levels;
 pub use svg::{Panel, draw};
 
 use kinfolk::KnnGraph;

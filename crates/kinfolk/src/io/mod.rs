@@ -22,8 +22,8 @@ mod parquet;
 pub use atomic::AtomicFile;
 pub use graph_file::{GraphLayout, parse_graph, read_graph, write_graph};
 pub use labels::{LabelFormat, check_label_count, parse_labels, read_labels};
-pub(crate) use npy::write_npy_i64_to;
 pub use npy::{NpyF32Writer, write_npy_f32, write_npy_i64};
+pub(crate) use npy::{header_bytes, write_npy_i64_to};
 
 use crate::{Embeddings, Error, Result};
 use bytes::Bytes;

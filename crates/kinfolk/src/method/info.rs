@@ -46,6 +46,8 @@ pub struct MethodInfo {
     pub learns: bool,
     /// Whether it requires the number of clusters.
     pub needs_clusters: bool,
+    /// Whether it can return levels, nested partitions from fine to coarse.
+    pub levels: bool,
     /// Whether it is in the tables of the paper.
     pub in_paper: bool,
     /// Its colour in charts, as `#rrggbb`.
@@ -65,6 +67,7 @@ impl MethodInfo {
             needs_model: false,
             learns: false,
             needs_clusters: false,
+            levels: false,
             in_paper: false,
             color: "#777777",
         }
@@ -104,6 +107,12 @@ impl MethodInfo {
     /// Requires the number of clusters.
     pub const fn needs_clusters(mut self) -> Self {
         self.needs_clusters = true;
+        self
+    }
+
+    /// Can return levels.
+    pub const fn levels(mut self) -> Self {
+        self.levels = true;
         self
     }
 

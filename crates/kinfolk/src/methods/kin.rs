@@ -15,9 +15,9 @@ use crate::connectivity::structural::{
 use crate::partition::join_steady;
 use crate::problem::search;
 use crate::{
-    Clustering, Context, EdgeEvidence, EdgeModel, Embeddings, Error, KnnGraph, MapParams, Method, MethodInfo,
-    ParamKind, ParamValue, Parameters, Problem, Progress, Reason, Report, Result, WeightedGraph, Whitening,
-    map_equation,
+    Clustering, Context, EdgeEvidence, EdgeModel, Embeddings, Error, KnnGraph, Levels, MapParams, Method,
+    MethodInfo, ParamKind, ParamValue, Parameters, Problem, Progress, Reason, Report, Result, WeightedGraph,
+    Whitening, map_equation,
 };
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -171,6 +171,7 @@ static INFO: MethodInfo = MethodInfo::new(
 )
 .cost("about a dozen times N K")
 .learns()
+.levels()
 .color("#d62728");
 
 impl Method for Kin {
@@ -230,10 +231,16 @@ impl Method for Kin {
             }
             let evidence =
                 context.timed("evidence", || EdgeEvidence::of(graph, &edges.probabilities, &labels, minimum));
+            let levels = context.levels().then(|| {
+                let levels = || Levels::of(graph, &edges.probabilities, &labels, context.progress());
+                context.timed("levels", levels)
+            });
             let mut report = Report::new(self, Some(found.report), context);
             report.set("least_probability", minimum);
             report.set("whitened", whitening.is_some());
-            return Ok(Clustering::new(labels, Reason::Edges(evidence), report));
+            return Ok(
+                Clustering::new(labels, Reason::Edges(evidence), report).with_levels(levels.transpose()?)
+            );
         }
     }
 }

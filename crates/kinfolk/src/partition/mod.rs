@@ -21,6 +21,7 @@ pub use limited::{SizeLimit, limited_components};
 pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};
 pub use natural_tau::{natural_tau, null_cosines};
 pub use number::number_by_size;
+pub(crate) use spanning::members;
 pub use spanning::{Edge, EdgeEvidence};
 pub(crate) use steady::join_steady;
 

@@ -177,18 +177,18 @@ fn tree(rows: &[u32], edges: &[(f32, u32, u32)], strength: &[f64]) -> Vec<u32> {
 }
 
 /// The rows of each cluster, ascending.
-struct Members {
+pub(crate) struct Members {
     starts: Vec<usize>,
     rows: Vec<u32>,
 }
 
 impl Members {
-    fn rows(&self) -> impl Iterator<Item = &[u32]> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u32]> {
         self.starts.windows(2).map(|range| &self.rows[range[0]..range[1]])
     }
 }
 
-fn members(labels: &[i64]) -> Members {
+pub(crate) fn members(labels: &[i64]) -> Members {
     let clusters = labels.iter().max().map_or(0, |&last| last as usize + 1);
     let mut starts = vec![0; clusters + 1];
     labels.iter().for_each(|&label| starts[label as usize + 1] += 1);

@@ -1,14 +1,16 @@
 //! The directory that `kinfolk cluster` writes and `kinfolk explain` reads.
 //!
 //! `labels.npy`, `clusters.csv` with the cluster of each row and the reason for it, `review.csv` with the decisions most worth
-//! checking, and `run.json` with the parameters and the cost. All files are written and synchronised under temporary names and
+//! checking, and `run.json` with the parameters and the cost; with levels also `levels.npy`, `levels.csv` and a picture of
+//! them. All files are written and synchronised under temporary names and
 //! then renamed, `run.json` last, so a directory with `run.json` is complete. `docs/formats.md` describes the columns and keys.
 
 mod clusters_csv;
+mod levels;
 mod run;
 
 pub use clusters_csv::parse_clusters;
-pub use run::{ClusterCounts, Cost, Features, GraphInfo, RUN_FORMAT, Run, json_scalar};
+pub use run::{ClusterCounts, Cost, Features, GraphInfo, LevelInfo, RUN_FORMAT, Run, json_scalar};
 
 use crate::io::{AtomicFile, ReadOptions, read_embeddings, write_npy_i64_to};
 use crate::{Clustering, Criterion, Error, Explainer, Result, review};
@@ -21,12 +23,22 @@ pub const REVIEWED: usize = 1000;
 
 /// Writes the files of a run: all of them, or none.
 pub fn write_results(directory: &Path, found: &Clustering, run: &Run) -> Result<()> {
+    write_results_with_picture(directory, found, run, None)
+}
+
+/// The same with a picture of the levels.
+pub fn write_results_with_picture(
+    directory: &Path,
+    found: &Clustering,
+    run: &Run,
+    levels_svg: Option<&str>,
+) -> Result<()> {
     let is_new = !directory.exists();
     if !is_new && !directory.is_dir() {
         return Err(Error::format(directory, "a directory to write to", "a file"));
     }
     std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
-    let written = write_all(directory, found, run);
+    let written = write_all(directory, found, run, levels_svg);
     if written.is_err() && is_new {
         // Only if nothing is in it.
         let _ = std::fs::remove_dir(directory);
@@ -34,7 +46,7 @@ pub fn write_results(directory: &Path, found: &Clustering, run: &Run) -> Result<
     written
 }
 
-fn write_all(directory: &Path, found: &Clustering, run: &Run) -> Result<()> {
+fn write_all(directory: &Path, found: &Clustering, run: &Run, levels_svg: Option<&str>) -> Result<()> {
     let write =
         |name: &str, content: &dyn Fn(&mut AtomicFile) -> std::io::Result<()>| -> Result<AtomicFile> {
             let path = directory.join(name);
@@ -45,13 +57,29 @@ fn write_all(directory: &Path, found: &Clustering, run: &Run) -> Result<()> {
     let labels = write("labels.npy", &|file| write_npy_i64_to(file, &found.labels))?;
     let clusters = write("clusters.csv", &|file| clusters_csv::write(file, found))?;
     let review = write("review.csv", &|file| file.write_all(review_csv(found).as_bytes()))?;
+    let mut files = vec![labels, clusters, review];
+    if let Some(found) = &found.levels {
+        files.push(write("levels.npy", &|file| levels::write_labels(file, found))?);
+        files.push(write("levels.csv", &|file| file.write_all(levels::csv(found).as_bytes()))?);
+    }
+    if let Some(svg) = levels_svg {
+        files.push(write("levels.svg", &|file| file.write_all(svg.as_bytes()))?);
+    }
     let json = run.to_json();
     let summary = write("run.json", &|file| file.write_all(json.as_bytes()))?;
     // From here on files are only renamed. An earlier run.json is removed first, which marks the directory as incomplete.
     if summary.path().exists() {
         std::fs::remove_file(summary.path()).map_err(|e| Error::io(summary.path(), e))?;
     }
-    [labels, clusters, review, summary].into_iter().try_for_each(AtomicFile::commit)
+    // Levels of an earlier run would not fit these labels.
+    for name in levels::FILES {
+        let path = directory.join(name);
+        if path.is_file() && files.iter().all(|file| file.path() != path) {
+            std::fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
+        }
+    }
+    files.push(summary);
+    files.into_iter().try_for_each(AtomicFile::commit)
 }
 
 fn review_csv(found: &Clustering) -> String {

@@ -1,7 +1,7 @@
 //! `run.json`: the input, the parameters, the result and the cost of a run.
 
 use crate::metrics::Scores;
-use crate::{Clustering, Embeddings, Error, GraphReport, Result};
+use crate::{Clustering, Embeddings, Error, GraphReport, Level, Levels, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,9 @@ pub struct Run {
     pub rebuilt_graph: Option<GraphInfo>,
     /// The number and sizes of clusters.
     pub clusters: ClusterCounts,
+    /// The levels, fine to coarse, if they were requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelInfo>,
     /// Notes for the reader of the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -116,6 +119,27 @@ pub struct ClusterCounts {
     pub largest: Option<usize>,
 }
 
+/// A partition of `levels.npy`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LevelInfo {
+    /// The number of clusters.
+    pub clusters: usize,
+    /// The mean life of the rows' clusters, in octaves.
+    pub persistence: f64,
+    /// The height of the cut, in octaves; 0 is the default.
+    pub height: f64,
+    /// Whether it is the partition of `labels.npy`.
+    pub default: bool,
+}
+
+impl From<&Level> for LevelInfo {
+    fn from(level: &Level) -> Self {
+        let Level { clusters, persistence, height, default } = *level;
+        LevelInfo { clusters, persistence, height, default }
+    }
+}
+
 /// Processor time and memory of a run; `None` if the system does not provide it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
@@ -157,6 +181,7 @@ impl Run {
                 singletons: sizes.iter().filter(|&&size| size == 1).count(),
                 largest: sizes.iter().max().copied(),
             },
+            levels: found.levels.iter().flat_map(Levels::levels).map(LevelInfo::from).collect(),
             notes: report.notes.clone(),
             seconds: seconds.map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect(),
             cost: Cost::default(),
