@@ -15,6 +15,7 @@ from . import _kinfolk
 from ._arrays import graph as as_graph
 from ._arrays import labels as as_labels
 from ._arrays import matrix
+from ._levels import Levels
 from ._work import Job, neighbours, parameter_texts, seed
 from ._zero_rows import RowsWithDirection
 
@@ -40,6 +41,8 @@ class Kinfolk:
         a model doubles it if clusters are large.
     model : path, optional
         A model file (``.safetensors``) that ``save`` or the command ``kinfolk train`` wrote.
+    levels : bool
+        Whether ``fit`` also finds nested partitions from fine to coarse, ``levels_``. Only for ``kin``.
     random_state : int or NumPy generator, optional
         Seed of the random numbers. ``None`` is 0, so results are reproducible by default.
     n_jobs : int, optional
@@ -68,6 +71,9 @@ class Kinfolk:
     doubts_ : structured array
         Up to 1,000 uncertain decisions, the most doubtful first: whether ``row`` and ``other`` were put ``together``, the
         ``doubt`` (probability that this is wrong), and the numbers of ``rows`` and ``others`` that would change cluster.
+    levels_ : Levels or None
+        With ``levels=True``, nested partitions from fine to coarse, one of which is ``labels_``: ``levels_.labels(level)``,
+        ``levels_.cut(height)``, ``levels_.persistence``, ``levels_.default``, ``levels_.plot()``. Printing it shows a table.
     k_ : int or None
         Number of neighbours in the graph that was used.
     method_ : str
@@ -107,6 +113,7 @@ class Kinfolk:
     confidence_: np.ndarray
     edges_: dict[str, np.ndarray]
     doubts_: np.ndarray
+    levels_: Levels | None
     k_: int | None
     method_: str
     tau_: float | None
@@ -127,6 +134,7 @@ class Kinfolk:
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
+        levels: bool = False,
     ):
         self.method = method
         self.prefer = prefer
@@ -135,6 +143,7 @@ class Kinfolk:
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.levels = levels
 
     def fit(self, X: Any, y: Any = None) -> Kinfolk:
         """Clusters the rows of ``X``. If ``y``, the identity of each row, is given, ``method`` is trained on it first, and
@@ -228,7 +237,7 @@ class Kinfolk:
     def _learn(self, X: np.ndarray, y: Any, graph: Any, model: Any, number: int, job: Job) -> tuple[Any, Any]:
         if y is not None:
             model = self._train(X, y, graph, model, number, job)
-        return self._cluster(X, graph, model, number, job), model
+        return self._cluster(X, graph, model, number, job, bool(self.levels)), model
 
     def _train(
         self, X: np.ndarray, y: np.ndarray, graph: Any, model: bytes | None, number: int, job: Job
@@ -244,13 +253,15 @@ class Kinfolk:
             raise ValueError("model: expected None to train one, found one")
         return _kinfolk.train(X, y, graph, str(self.method), neighbours(self.k), number, job)
 
-    def _cluster(self, X: np.ndarray, graph: Any, model: bytes | None, number: int, job: Job) -> dict[str, Any]:
+    def _cluster(
+        self, X: np.ndarray, graph: Any, model: bytes | None, number: int, job: Job, levels: bool = False
+    ) -> dict[str, Any]:
         # "kin" is the default value; with a model it means the model's method.
         method = None if model is not None and self.method == "kin" else str(self.method)
         # "balanced" is a default value too, and methods other than kin have no parameter "prefer".
         parameters = {} if self.prefer == "balanced" else {"prefer": self.prefer}
         return _kinfolk.cluster(
-            X, graph, method, parameter_texts(parameters), neighbours(self.k), model, number, job
+            X, graph, method, parameter_texts(parameters), neighbours(self.k), model, number, job, levels
         )
 
     def _keep(self, found: dict[str, Any], model: bytes | None, X: np.ndarray, names: Any) -> None:
@@ -260,6 +271,7 @@ class Kinfolk:
         self.probabilities_ = found["probability"]
         self.edges_ = found["edges"]
         self.doubts_ = _table(found["doubts"])
+        self.levels_ = None if found["levels"] is None else Levels(found["levels"])
         self.k_ = found["k"]
         self.method_ = found["method"]
         self.tau_ = found["tau"]

@@ -41,7 +41,16 @@ class RowsWithDirection:
         whole["edges"] = {name: self._spread(column, absent.get(name, np.nan)) for name, column in edges.items()}
         doubts = {**found["doubts"]}
         whole["doubts"] = {**doubts, "row": self._back(doubts["row"]), "other": self._back(doubts["other"])}
+        if found["levels"] is not None:
+            whole["levels"] = self._tree(*found["levels"])
         return whole
+
+    def _tree(self, rows: int, nodes: np.ndarray, heights: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+        """The tree over all rows, in which those of zeros never merge. Nodes from ``rows`` on are merges."""
+        of_rows = nodes < rows
+        moved = nodes + np.uint32(self._n - rows)
+        moved[of_rows] = self._nonzero[nodes[of_rows]]
+        return self._n, moved, heights
 
     def _spread(self, values: np.ndarray, absent: float) -> np.ndarray:
         whole = np.full(self._n, absent, dtype=values.dtype)

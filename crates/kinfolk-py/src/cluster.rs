@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 /// Clusters rows, on a graph if one is given, by a model if one is given. Without a method: that of the model, or the
 /// default.
 #[pyfunction]
+#[pyo3(signature = (x, neighbours, method, parameters, k, model, seed, job, levels=false))]
 #[allow(clippy::too_many_arguments, reason = "the Python side has names for them")]
 pub fn cluster<'py>(
     py: Python<'py>,
@@ -23,6 +24,7 @@ pub fn cluster<'py>(
     model: Option<Vec<u8>>,
     seed: u64,
     job: Job,
+    levels: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (found, mapped) = job.run(py, move |progress| {
         let method = configured(method.as_deref(), model, &parameters)?;
@@ -37,7 +39,7 @@ pub fn cluster<'py>(
                 return Err(Error::Parameter { field: "X", expected, found });
             }
         };
-        let clusterer = Clusterer::with_boxed(method).seed(seed).progress(progress);
+        let clusterer = Clusterer::with_boxed(method).seed(seed).levels(levels).progress(progress);
         let found = clusterer.run(&problem.with_k(k)?)?;
         Ok((found, embeddings.is_some_and(|embeddings| embeddings.is_mapped())))
     })?;
@@ -87,6 +89,7 @@ fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bo
     }
     all.set_item("edges", edges)?;
     all.set_item("doubts", doubts(py, found)?)?;
+    all.set_item("levels", found.levels.as_ref().map(|levels| crate::levels::tree(py, levels)).transpose()?)?;
     all.set_item("k", found.report.k())?;
     let (tau, least) = match found.criterion() {
         Some(Criterion::Similarity(tau)) => (Some(tau), None),

@@ -5,6 +5,7 @@ mod arrays;
 mod cluster;
 mod errors;
 mod functions;
+mod levels;
 mod registry;
 mod train;
 mod work;
@@ -19,6 +20,8 @@ mod _kinfolk {
     use crate::errors::ZeroRow;
     #[pymodule_export]
     use crate::functions::{explain, knn_graph, run, scores, synth, write};
+    #[pymodule_export]
+    use crate::levels::{branches, curve, cut, levels};
     #[pymodule_export]
     use crate::registry::methods;
     #[pymodule_export]

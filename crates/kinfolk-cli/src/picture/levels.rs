@@ -121,12 +121,14 @@ fn draw_tree(svg: &mut String, branches: &[Branch], rows: usize, scale: &Scale) 
     let per_row = (TREE[1] - TREE[0]) / rows as f64;
     let mut shapes = [const { String::new() }; TONES.len()];
     let mut narrow = Narrow::default();
-    for (branch, first) in branches.iter().zip(places(branches)) {
-        let Some(first) = first else { continue };
-        let left = TREE[0] + per_row * f64::from(first.row);
-        let width = per_row * f64::from(branch.last_rows);
+    let width = |branch: &Branch| per_row * f64::from(branch.last_rows);
+    for branch in branches {
+        let left = TREE[0] + per_row * f64::from(branch.left);
+        let whole = branch.parent.map_or(f64::INFINITY, |parent| width(&branches[parent as usize]));
+        let width = width(branch);
         if width < NARROW {
-            if first.parent_width * per_row >= NARROW {
+            // Parts of narrow branches are not shown.
+            if whole >= NARROW {
                 narrow.add(left, width, branch);
             }
             continue;
@@ -153,56 +155,6 @@ fn draw_tree(svg: &mut String, branches: &[Branch], rows: usize, scale: &Scale) 
     longest
 }
 
-/// Where a branch is drawn.
-#[derive(Clone, Copy)]
-struct Place {
-    /// The first of its rows, from the left.
-    row: u32,
-    /// The rows of the branch that it becomes part of.
-    parent_width: f64,
-}
-
-/// The place of each branch: the parts of a branch from its left end, the largest first, then what it absorbs.
-fn places(branches: &[Branch]) -> Vec<Option<Place>> {
-    let mut parts: Vec<Vec<u32>> = vec![Vec::new(); branches.len()];
-    let mut roots = Vec::new();
-    for (branch, at) in branches.iter().zip(0..) {
-        match branch.parent {
-            Some(parent) => parts[parent as usize].push(at),
-            None => roots.push(at),
-        }
-    }
-    let order = |list: &mut Vec<u32>| {
-        list.sort_by_key(|&at| {
-            let branch = &branches[at as usize];
-            (branch.tiny, std::cmp::Reverse(branch.last_rows), at)
-        });
-    };
-    order(&mut roots);
-    parts.iter_mut().for_each(order);
-    let mut places = vec![None; branches.len()];
-    let mut open = Vec::new();
-    let lay = |list: &[u32], mut row: u32, parent_width: f64, absorbed: u32, open: &mut Vec<(u32, Place)>| {
-        let mut absorbs = false;
-        for &at in list {
-            let branch = &branches[at as usize];
-            if branch.tiny && !std::mem::replace(&mut absorbs, true) {
-                row = absorbed;
-            }
-            open.push((at, Place { row, parent_width }));
-            row += branch.last_rows;
-        }
-    };
-    lay(&roots, 0, f64::INFINITY, 0, &mut open);
-    while let Some((at, place)) = open.pop() {
-        places[at as usize] = Some(place);
-        let branch = &branches[at as usize];
-        let absorbed = place.row + branch.first_rows;
-        lay(&parts[at as usize], place.row, branch.last_rows.into(), absorbed, &mut open);
-    }
-    places
-}
-
 /// Narrow branches, averaged in columns of a pixel.
 #[derive(Default)]
 struct Narrow(std::collections::BTreeMap<i64, [f64; 3]>);
@@ -224,8 +176,8 @@ impl Narrow {
 }
 
 fn draw_tones(svg: &mut String, longest: f64) {
-    let (right, y, width) = (TREE[1], TREE[3] + 34.0, 22.0);
-    let left = right - width * TONES.len() as f64;
+    let (left, y, width) = (TREE[0] + 122.0, TREE[3] + 34.0, 22.0);
+    let right = left + width * TONES.len() as f64;
     for (at, tone) in TONES.iter().enumerate() {
         let x = left + width * at as f64;
         let _ = writeln!(svg, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"10\" fill=\"{tone}\"/>");
@@ -260,12 +212,8 @@ fn draw_curve(svg: &mut String, levels: &Levels, scale: &Scale) {
     }
     let middle = (CURVE[0] + CURVE[1]) / 2.0;
     text(svg, [middle, TREE[3] + 22.0], "text-anchor=\"middle\"", "persistence");
-    text(
-        svg,
-        [CURVE[1], TREE[2] - 8.0],
-        &format!("text-anchor=\"end\" fill=\"{PALE}\""),
-        &format!("{most:.1} octaves"),
-    );
+    let range = format!("0 to {most:.1} octaves");
+    text(svg, [middle, TREE[3] + 44.0], &format!("text-anchor=\"middle\" fill=\"{PALE}\""), &range);
 }
 
 fn draw_names(svg: &mut String, levels: &[Level], scale: &Scale) {
@@ -292,7 +240,8 @@ fn draw_names(svg: &mut String, levels: &[Level], scale: &Scale) {
         let what = if level.default { ", the default" } else { "" };
         let first = format!("fill=\"{colour}\" font-weight=\"bold\"");
         text(svg, [NAMES, name], &first, &format!("level {number}{what}"));
-        let more = format!("{} clusters, {:.2} octaves", thousands(level.clusters), level.persistence);
+        let clusters = if level.clusters == 1 { "cluster" } else { "clusters" };
+        let more = format!("{} {clusters}, {:.2} octaves", thousands(level.clusters), level.persistence);
         text(svg, [NAMES, name + 15.0], &format!("fill=\"{PALE}\""), &more);
     }
 }

@@ -20,13 +20,41 @@ pub struct Branch {
     pub last_rows: u32,
     /// The branch that it becomes part of, by its index.
     pub parent: Option<u32>,
+    /// Where it begins, in rows from the left, if all branches are drawn side by side: the parts of a branch from its left end,
+    /// the largest first, then what it absorbs.
+    pub left: u32,
     /// Whether it was tiny compared with the branch that it became part of, which lived on.
     pub tiny: bool,
 }
 
 /// The branches of a tree, in the order in which they form.
 pub fn branches(tree: &MergeTree) -> Vec<Branch> {
-    lives(tree).branches
+    let mut branches = lives(tree).branches;
+    let mut parts: Vec<Vec<u32>> = vec![Vec::new(); branches.len()];
+    let mut roots = Vec::new();
+    for (branch, at) in branches.iter().zip(0..) {
+        match branch.parent {
+            Some(parent) => parts[parent as usize].push(at),
+            None => roots.push(at),
+        }
+    }
+    let mut open = vec![(roots, [0, 0])];
+    while let Some((mut list, [first, absorbed])) = open.pop() {
+        list.sort_by_key(|&at| {
+            let branch = &branches[at as usize];
+            (branch.tiny, std::cmp::Reverse(branch.last_rows), at)
+        });
+        let mut next = [first, absorbed];
+        for at in list {
+            let branch = &mut branches[at as usize];
+            let next = &mut next[usize::from(branch.tiny)];
+            branch.left = *next;
+            *next += branch.last_rows;
+            let inside = std::mem::take(&mut parts[at as usize]);
+            open.push((inside, [branch.left, branch.left + branch.first_rows]));
+        }
+    }
+    branches
 }
 
 /// Whether a cluster of `small` rows is tiny compared with one of `large`, so that their merge does not end the life of the
@@ -81,6 +109,7 @@ pub(super) fn lives(tree: &MergeTree) -> Lives {
                 first_rows,
                 last_rows: first_rows,
                 parent: None,
+                left: 0,
                 tiny: false,
             });
             branches.len() as u32 - 1

@@ -18,7 +18,7 @@
 //! **Persistence.** The life of a cluster is from the height at which it forms to that at which it merges with another that is
 //! not tiny, as in the condensed tree of HDBSCAN (Campello et al., 2013); a tiny one has one row or less than a 20th of the
 //! rows. The persistence of a partition is the mean of the lives of the rows' clusters, in octaves, where a row alone counts
-//! 0. Offered are the default and the partitions that no other within one octave surpasses, at most eight.
+//! 0. Offered are the default and the peaks of persistence over heights, at most eight (see `persistence`).
 //!
 //! Cost: O(E log N) for the E edges, default clusters in parallel; 40 bytes for each row, and 32 for each edge inside the
 //! clusters in progress and each pair of clusters with an edge. A cut is O(N).
