@@ -41,14 +41,14 @@ class Kinfolk:
         a model doubles it if clusters are large.
     model : path, optional
         A model file (``.safetensors``) that ``save`` or the command ``kinfolk train`` wrote.
-    levels : bool
-        Whether ``fit`` also finds nested partitions from fine to coarse, ``levels_``. Only for ``kin``.
     random_state : int or NumPy generator, optional
         Seed of the random numbers. ``None`` is 0, so results are reproducible by default.
     n_jobs : int, optional
         Number of threads; ``None`` and -1 mean all cores. Labels do not depend on it.
     verbose : bool
         Show progress, if ``tqdm`` is installed.
+    levels : bool
+        Whether ``fit`` also finds nested partitions from fine to coarse, ``levels_``. Only for ``kin``.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ def trained(halves):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", [Kinfolk(), Kinfolk("density"), Kinfolk(k=5, prefer=0.5, n_jobs=1)], ids=repr)
+@pytest.mark.parametrize("estimator", [Kinfolk(), Kinfolk("density"), Kinfolk(k=5, prefer=0.5, n_jobs=1), Kinfolk(levels=True)], ids=repr)
 def test_checks_of_scikit_learn(estimator):
     found = check_estimator(estimator, on_fail=None, on_skip=None)
     assert len(found) > 30

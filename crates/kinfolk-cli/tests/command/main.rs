@@ -1,6 +1,7 @@
 //! The command: its files, its output, and its errors.
 
 mod cluster;
+mod levels;
 mod options;
 mod refused_files;
 mod results;

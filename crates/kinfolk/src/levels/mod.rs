@@ -158,17 +158,20 @@ fn zero(inside: &[RowLink], between: &[RowLink]) -> f64 {
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut joining: u64 = all.iter().filter(|link| !link.2).map(|link| link.1).sum();
     let mut leaving = 0;
+    let mut below = None;
     for &(similarity, rows, is_inside) in &all {
+        if leaving >= joining {
+            // Anything between the two would do.
+            return below.map_or(similarity, |below: f64| (below * similarity).sqrt());
+        }
         if is_inside {
             leaving += rows;
         } else {
             joining -= rows;
         }
-        if leaving >= joining {
-            return similarity;
-        }
+        below = Some(similarity);
     }
-    1.0
+    below.unwrap_or(1.0)
 }
 
 fn check(graph: &KnnGraph, probabilities: &[f32], labels: &[i64]) -> Result<()> {

@@ -170,7 +170,7 @@ fn a_planted_hierarchy_is_found() {
     assert_eq!(levels.labels(levels.default_level()), groups);
     let last = levels.levels().len() - 1;
     assert_eq!(levels.labels(last), (0..n).map(|i| i64::from(i / 16)).collect::<Vec<_>>());
-    assert_eq!(levels.cut(-0.1), (0..n).map(|i| i64::from(i / 2)).collect::<Vec<_>>());
+    assert_eq!(levels.cut(-1.5), (0..n).map(|i| i64::from(i / 2)).collect::<Vec<_>>());
 }
 
 #[test]
