@@ -5,8 +5,8 @@
 //! p_ij + p_ji; also those below the minimum, because many improbable edges between two clusters are evidence too. The linkage
 //! is the average w_ab / (m_a m_b) with masses that are added (see `agglomerate`). The mass of a row or default cluster is the
 //! root of its weight, sqrt(sum_j w_ij), as in the normalised Laplacian: then the similarity of two clusters is the share of
-//! their weight that they have in common, whatever their size. With the weight itself as mass, which is Paris, stray rows
-//! prefer each other to the large cluster they belong to, and a small cluster merges octaves before a large one.
+//! their weight that they have in common, whatever their size. With the weight itself as mass, which is Paris, a stray
+//! row may prefer another to the large cluster it belongs to, and equal shares merge small clusters octaves before large ones.
 //!
 //! **Height.** Inside a default cluster, similarities are divided by their mean over all pairs of its rows; between clusters,
 //! by 1/2, which is the share that two halves of one homogeneous cluster have in common. So both are about 1 for what cannot
