@@ -35,10 +35,10 @@ class Kinfolk:
         they need a model or labels. The other methods are in :mod:`kinfolk.baselines`.
     prefer : "precision", "balanced", "recall" or a probability
         Which error to avoid: ``"precision"`` avoids mixing identities, ``"recall"`` avoids splitting them. A number is
-        the minimum edge probability. Only for ``kin``. With a trained model, the words scale the learned minimum.
+        how probable the edge of two rows must be for them to join, if they have no other edges; balanced is 0.5. Only
+        for ``kin``. With a trained model, the words scale the learned probability.
     k : "auto" or int
-        Number of neighbours of each row. ``"auto"`` is 80, or the value that the model was trained with; ``kin`` without
-        a model doubles it if clusters are large.
+        Number of neighbours of each row. ``"auto"`` is 80, or the value that the model was trained with.
     model : path, optional
         A model file (``.safetensors``) that ``save`` or the command ``kinfolk train`` wrote.
     random_state : int or NumPy generator, optional
@@ -79,7 +79,8 @@ class Kinfolk:
     method_ : str
         The method that was applied. With a model it is the model's method.
     tau_, least_probability_ : float or None
-        The threshold that the similarity or the probability of an edge had to exceed; at least one of them is ``None``.
+        The threshold that the similarity of an edge had to exceed, or the probability that the edge of two rows without
+        other edges had to exceed; at least one of them is ``None``.
     model_ : bytes
         The content of the model file, if there is a model.
     n_features_in_ : int

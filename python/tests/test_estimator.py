@@ -74,7 +74,8 @@ def test_what_is_found(small):
     # A root for each cluster.
     assert (~inside).sum() == found.labels_.max() + 1
     assert (found.probabilities_[~inside] == 1).all()
-    assert ((found.probabilities_ > found.least_probability_) & (found.probabilities_ <= 1)).all()
+    assert found.least_probability_ == 0.5
+    assert ((found.probabilities_ > 0.3) & (found.probabilities_ <= 1)).all()
     assert ((found.confidence_ >= 0) & (found.confidence_ <= 1)).all()
     assert all(len(column) == n for column in found.edges_.values())
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)

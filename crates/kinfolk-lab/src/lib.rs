@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `tables` | every registered method, on one set or on sets of increasing size |
+//! | `calibration` | whether edge probabilities mean what they say |
 //! | `default` | the default method compared with others at their best threshold |
 //! | `ablations` | the effect of each part of the paper's method |
 //! | `speed` | the stages that dominate the time |
@@ -10,6 +11,7 @@
 
 mod ablations;
 mod all;
+mod calibration;
 mod default;
 #[cfg(doctest)]
 mod documents;

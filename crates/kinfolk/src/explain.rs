@@ -319,8 +319,8 @@ impl Explainer {
         let (other, similarity, lacks) = match (self.criterion, line.outside) {
             (Criterion::Probability(least), Some((other, similarity, probability))) => {
                 let verdict = match probability > least {
-                    true => "enough for an edge, but both have more edges elsewhere".to_owned(),
-                    false => format!("an edge needs more than {}", percent(least)),
+                    true => "enough for two rows, but both have more edges elsewhere".to_owned(),
+                    false => format!("two rows alone need more than {}", percent(least)),
                 };
                 (other, similarity, format!("{} likely one identity ({verdict})", percent(probability)))
             }

@@ -1,9 +1,11 @@
 //! Internals that the other crates of kinfolk need: `kinfolk-lab` trains networks like the built-in one on synthetic sets
 //! and measures every kernel. Not part of the interface of this crate.
 
-pub use crate::connectivity::structural::{EdgeExamples, EdgeTraining, fit_edge_model, near_places};
+pub use crate::centre::centred;
+pub use crate::connectivity::structural::{EdgeExamples, EdgeTraining, fit_edge_model};
 pub use crate::graph::weighted_sum;
 pub use crate::knn::Kernel;
+pub use crate::methods::{estimate, partition};
 pub use crate::problem::search;
 
 use crate::Embeddings;

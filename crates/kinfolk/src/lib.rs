@@ -73,6 +73,7 @@
 #[cfg(target_arch = "x86_64")]
 #[doc(hidden)]
 pub mod amx;
+mod centre;
 mod clusterer;
 mod clustering;
 mod confidence;

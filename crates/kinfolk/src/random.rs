@@ -42,6 +42,8 @@ pub enum Purpose {
     Summary,
     /// Places of points in a picture.
     Picture,
+    /// Halves of the coordinates, and the rows that are compared in them.
+    Views,
 }
 
 /// The state of a generator of 64-bit words.

@@ -60,8 +60,8 @@ pub struct Arguments {
 /// Parameters of methods that are options of the command.
 #[derive(Args)]
 struct Settings {
-    /// Which error kin avoids: precision (avoids mixing identities), recall (avoids splitting them), balanced, or a
-    /// minimum edge probability from 0 to 1 [default: balanced]
+    /// Which error kin avoids: precision (avoids mixing identities), recall (avoids splitting them), balanced, or
+    /// how probable an edge must be to join two rows, from 0 to 1 [default: balanced]
     #[arg(long, value_name = "WHAT")]
     prefer: Option<String>,
     /// Number of clusters, for methods that need it

@@ -6,7 +6,7 @@
 //! Memory: 190 bytes for each edge.
 
 use super::worlds::World;
-use kinfolk::laboratory::{EdgeExamples, EdgeTraining, fit_edge_model, near_places};
+use kinfolk::laboratory::{EdgeExamples, EdgeTraining, centred, fit_edge_model};
 use kinfolk::random::{Purpose, Stream};
 use kinfolk::{KnnParams, Progress, Quiet, Result, Search, knn_graph};
 
@@ -27,7 +27,7 @@ pub struct PretrainParams {
 
 impl Default for PretrainParams {
     fn default() -> Self {
-        Self { worlds: 4500, rows: 13_000, edges: 4000, epochs: 3, seed: 0 }
+        Self { worlds: 3000, rows: 13_000, edges: 4000, epochs: 3, seed: 0 }
     }
 }
 
@@ -64,8 +64,9 @@ fn sample_edges(
     progress: &dyn Progress,
 ) -> Result<()> {
     let World { embeddings, labels } = World::draw(params.seed, number, params.rows);
+    let embeddings = centred(&embeddings, params.seed)?;
     let mut stream = Stream::new(params.seed, Purpose::World, number, u64::MAX);
-    let k = [40, 80, 80, 80, 160][stream.below(5)];
+    let k = [8, 20, 40, 80, 80, 80, 80, 80, 80, 160][stream.below(10)];
     let knn = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
     let (graph, _) = knn_graph(&embeddings, &knn, &Quiet(progress))?;
     const OF_ROW: usize = 4;
@@ -77,6 +78,11 @@ fn sample_edges(
         .collect();
     examples.add(&embeddings, &graph, &labels, &rows, params.seed);
     Ok(())
+}
+
+/// Positions below `k`, more of them near.
+fn near_places<const COUNT: usize>(stream: &mut Stream, k: usize) -> [usize; COUNT] {
+    std::array::from_fn(|_| (stream.uniform().powf(1.7) * k as f64) as usize)
 }
 
 #[cfg(test)]

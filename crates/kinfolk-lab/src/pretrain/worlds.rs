@@ -1,7 +1,7 @@
 //! Synthetic training sets with random parameters. A world simulates one embedding of one population.
 //!
-//! Unlike `synth`, which imitates one data set, worlds differ: 64 to 512 columns, low to high intrinsic dimension, identities of
-//! 1 to 600 images, any share of identities with one image, noise with light and heavy tails, images of one session, poor images
+//! Unlike `synth`, which imitates one data set, worlds differ: 32 to 512 columns, low to high intrinsic dimension, identities of
+//! 1 to 2,000 images, a few of them far larger than the others, any share of identities with one image, noise with light and heavy tails, images of one session, poor images
 //! that drift to common directions, an offset that all rows share. How similar different identities are matters most. Real ones
 //! are more similar than random directions, because similarity is hierarchical (sex, family, twins; topics of topics; strokes
 //! of letters). So centres are drawn along a tree of up to eight levels, or around a few topics, and some coordinates are
@@ -98,8 +98,11 @@ impl World {
     pub fn draw(seed: u64, number: u64, most: usize) -> Self {
         let mut stream = Stream::new(seed, Purpose::World, number, 0);
         let stream = &mut stream;
-        let nature = Nature::draw(stream);
         let sizes = draw_sizes(stream, most);
+        let rows = sizes.iter().sum::<usize>() as f64;
+        // Of a random row.
+        let typical = sizes.iter().map(|&size| (size * size) as f64).sum::<f64>() / rows;
+        let nature = Nature::draw(stream, typical);
         let centres = nature.centres(stream, sizes.len());
         let images = |(identity, &size): (usize, &usize)| {
             let mut stream = Stream::new(seed, Purpose::World, number, 1 + identity as u64);
@@ -129,20 +132,37 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
     let alone = between(stream, 0.0, 0.7);
     let alone = perhaps(stream, 0.6, alone);
     let (mean, spread, alone) = match kind {
-        k if k < 0.35 => (scale(stream, 5.0, 80.0), between(stream, 0.0, 1.3), alone),
-        k if k < 0.55 => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
-        k if k < 0.75 => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
+        k if k < 0.15 => (scale(stream, 200.0, 1500.0), between(stream, 0.05, 0.5), 0.3 * alone),
+        k if k < 0.4 => (scale(stream, 5.0, 80.0), between(stream, 0.0, 1.3), alone),
+        k if k < 0.57 => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
+        k if k < 0.77 => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
         _ => (scale(stream, 2.5, 25.0), between(stream, 0.5, 1.5), between(stream, 0.3, 0.85)),
     };
+    let rows = rows.max((8.0 * mean).min(most as f64));
     let (mut sizes, mut total) = (Vec::new(), 0);
     while total < rows as usize {
         let size = match stream.uniform() < alone {
             true => 1,
-            false => (mean * exp(spread * stream.normal() - spread * spread / 2.0)).round().clamp(2.0, 600.0)
-                as usize,
+            false => {
+                (mean * exp(spread * stream.normal() - spread * spread / 2.0)).round().clamp(2.0, 2000.0)
+                    as usize
+            }
         };
         sizes.push(size);
         total += size;
+    }
+    // A few identities may be far larger than all others.
+    if stream.uniform() < 0.4 {
+        let mut room = total as f64 * between(stream, 0.02, 0.4);
+        for _ in 0..1 + stream.below(4) {
+            let size = scale(stream, 40.0, 800.0).min(room);
+            room -= size;
+            // Identities with near numbers are similar, so these are put among the others.
+            if size >= 2.0 {
+                let at = stream.below(sizes.len());
+                sizes.insert(at, size as usize);
+            }
+        }
     }
     sizes
 }
@@ -154,20 +174,25 @@ fn direction(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
 }
 
 impl Nature {
-    fn draw(stream: &mut Stream) -> Self {
-        let dim = [64, 96, 128, 192, 256, 384, 512][stream.below(7)];
+    fn draw(stream: &mut Stream, typical: f64) -> Self {
+        let dim = [32, 64, 96, 128, 192, 256, 384, 512][stream.below(8)];
         let [identity, noise] = spectra(stream, dim);
         let traits = between(stream, 0.0, 1.0);
         let noise_traits = between(stream, 0.0, 0.8);
         let (pull, repeats) = (between(stream, 0.0, 2.0), between(stream, 0.0, 0.5));
+        // Few views of a face, or many subjects of a topic.
+        let (modes, mode_share) = match stream.uniform() < 0.3 {
+            true => (2 + stream.below(28), between(stream, 0.1, 0.7)),
+            false => (1 + stream.below(5), between(stream, 0.0, 0.35)),
+        };
         let mut nature = Self {
             dim,
             identity,
             noise,
             traits: perhaps(stream, 0.8, traits),
             noise_traits: perhaps(stream, 0.5, noise_traits),
-            modes: 1 + stream.below(5),
-            mode_share: between(stream, 0.0, 0.35),
+            modes,
+            mode_share,
             level: 0.0,
             uneven: between(stream, 0.05, 0.45),
             uneven_identities: between(stream, 0.0, 0.3),
@@ -179,9 +204,9 @@ impl Nature {
             offset: Vec::new(),
         };
         nature.junk = (0..2 + stream.below(14)).map(|_| direction(stream, &nature.identity, 0.0)).collect();
-        nature.level = nature.draw_level(stream);
+        nature.level = nature.draw_level(stream, typical);
         nature.junk_from = nature.level * exp(between(stream, 0.0, 0.5));
-        let share = between(stream, 0.0, 0.6);
+        let share = between(stream, 0.0, 1.4);
         let share = perhaps(stream, 0.5, share) as f32;
         nature.offset = nature.direction(stream).iter().map(|v| share * v).collect();
         nature
@@ -189,14 +214,16 @@ impl Nature {
 
     /// The noise for a random similarity of images of one identity, in units of the spread of the similarities of random
     /// pairs: from hard to easy to separate.
-    fn draw_level(&self, stream: &mut Stream) -> f64 {
+    fn draw_level(&self, stream: &mut Stream, typical: f64) -> f64 {
         const PAIRS: usize = 200;
         let square = |_| {
             let (a, b) = (self.direction(stream), self.direction(stream));
             a.iter().zip(&b).map(|(a, b)| f64::from(a * b)).sum::<f64>().powi(2)
         };
         let spread = ((0..PAIRS).map(square).sum::<f64>() / PAIRS as f64).sqrt();
-        let cosine = (spread * scale(stream, 3.0, 14.0)).min(0.95);
+        // The larger an identity, the less similar its images may be.
+        let least = 3.0 * (10.0 / typical.max(10.0)).powf(0.25);
+        let cosine = (spread * scale(stream, least, 14.0)).min(0.95);
         (1.0 / cosine - 1.0).sqrt()
     }
 
@@ -337,15 +364,19 @@ mod tests {
 
     #[test]
     fn images_of_one_identity_are_nearer_than_those_of_others() {
-        let World { embeddings, labels } = World::draw(4, 0, 2000);
-        let (mut same, mut other) = ((0.0, 0), (0.0, 0));
-        for i in 0..400 {
-            for j in 0..i {
+        let worlds = 8;
+        let mut difference = 0.0;
+        for number in 0..worlds {
+            let World { embeddings, labels } = World::draw(4, number, 2000);
+            let (mut same, mut other) = ((0.0, 0), (0.0, 0));
+            let rows = embeddings.len().min(400);
+            for (i, j) in (0..rows).flat_map(|i| (0..i).map(move |j| (i, j))) {
                 let sum = if labels[i] == labels[j] { &mut same } else { &mut other };
                 let dot: f32 = embeddings.row(i).iter().zip(embeddings.row(j)).map(|(a, b)| a * b).sum();
                 *sum = (sum.0 + f64::from(dot), sum.1 + 1);
             }
+            difference += same.0 / f64::from(same.1.max(1)) - other.0 / f64::from(other.1.max(1));
         }
-        assert!(same.0 / f64::from(same.1) > other.0 / f64::from(other.1) + 0.1);
+        assert!(difference / worlds as f64 > 0.1, "{difference}");
     }
 }

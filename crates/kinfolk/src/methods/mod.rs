@@ -3,7 +3,8 @@
 mod density;
 mod kin;
 mod kin_training;
+mod size_choice;
 
 pub use density::{Confidence, Confidences, Density};
-pub use kin::{Kin, KinModel, Prefer};
+pub use kin::{Kin, KinModel, Prefer, estimate, partition};
 pub use kin_training::{KinTraining, KinTrial, TrainedKin, train_kin};

@@ -13,7 +13,6 @@ mod map_equation;
 mod natural_tau;
 mod number;
 mod spanning;
-mod steady;
 mod tree;
 
 pub use disjoint_sets::DisjointSets;
@@ -23,7 +22,6 @@ pub use natural_tau::{natural_tau, null_cosines};
 pub use number::number_by_size;
 pub(crate) use spanning::members;
 pub use spanning::{Edge, EdgeEvidence};
-pub(crate) use steady::join_steady;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@
 //!
 //! Cost: O(E log E) for the E edges inside clusters, each cluster on one thread; 28 bytes for each row.
 
-use crate::{KnnGraph, Links};
+use crate::knn::dot;
+use crate::{Embeddings, KnnGraph, Links};
 use rayon::prelude::*;
 
 /// An edge between two rows, with its statistics.
@@ -27,7 +28,7 @@ pub struct Edge {
 /// The edges that explain a clustering.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EdgeEvidence {
-    /// The minimum probability that edges exceed.
+    /// The probability that the edge of two rows without other edges must exceed for them to be one cluster.
     pub min_probability: f32,
     /// For each row its edge towards the root of its cluster's tree; `None` for the root.
     pub inside: Vec<Option<Edge>>,
@@ -36,9 +37,16 @@ pub struct EdgeEvidence {
 }
 
 impl EdgeEvidence {
-    /// The trees of the edges that are more probable than `minimum`; `probabilities` are those of the graph's edges.
-    pub(crate) fn of(graph: &KnnGraph, probabilities: &[f32], labels: &[i64], minimum: f32) -> Self {
-        let parents = spanning_forest(graph, probabilities, labels, minimum);
+    /// The trees of the edges that are more probable than `counted`; `probabilities` are those of the graph's edges, and `pair`
+    /// is what a pair must exceed.
+    pub(crate) fn of(
+        graph: &KnnGraph,
+        probabilities: &[f32],
+        labels: &[i64],
+        counted: f32,
+        pair: f32,
+    ) -> Self {
+        let parents = spanning_forest(graph, probabilities, labels, counted);
         let k = graph.k();
         let outside = |i: usize| {
             let ids = graph.neighbours(i).0;
@@ -62,7 +70,19 @@ impl EdgeEvidence {
         };
         let edges = parents.par_iter().enumerate().map_init(|| vec![false; graph.len()], edges);
         let (inside, outside) = edges.unzip();
-        EdgeEvidence { min_probability: minimum, inside, outside }
+        EdgeEvidence { min_probability: pair, inside, outside }
+    }
+
+    /// With the cosines of these rows, instead of those of the graph, which may be one of centred or whitened rows.
+    pub(crate) fn with_similarities(mut self, embeddings: &Embeddings) -> Self {
+        for edges in [&mut self.inside, &mut self.outside] {
+            edges.par_iter_mut().enumerate().for_each(|(row, edge)| {
+                if let Some(edge) = edge {
+                    edge.similarity = dot(embeddings.row(row), embeddings.row(edge.row as usize));
+                }
+            });
+        }
+        self
     }
 
     /// The confidence of each row: the probability of its most probable edge within the cluster, 0 for singletons.
@@ -263,7 +283,7 @@ mod tests {
         fn the_path_has_the_strongest_weakest_tie((graph, probabilities, labels) in graphs()) {
             let minimum = 0.25;
             let [evidence, again] =
-                on_one_and_three_threads(|| EdgeEvidence::of(&graph, &probabilities, &labels, minimum));
+                on_one_and_three_threads(|| EdgeEvidence::of(&graph, &probabilities, &labels, minimum, 0.5));
             prop_assert_eq!(&evidence, &again);
             for a in 0..graph.len() {
                 for b in 0..a {
@@ -291,7 +311,7 @@ mod tests {
         let ids = vec![1, 2, 2, 3, 0, 1, 0, 1];
         let graph = KnnGraph::from_parts(4, 2, ids, [0.9, 0.5].repeat(4), "test").unwrap();
         let probabilities = [0.8, 0.6, 0.7, 0.1, 0.6, 0.7, 0.2, 0.1];
-        let evidence = EdgeEvidence::of(&graph, &probabilities, &[0, 0, 0, 1], 0.4);
+        let evidence = EdgeEvidence::of(&graph, &probabilities, &[0, 0, 0, 1], 0.4, 0.5);
         // Row 2 has the most probability: 0.6 and 0.7 that it lists, and again from those who list it.
         assert_eq!(evidence.inside[2], None);
         let edge = Edge { row: 1, similarity: 0.9, probability: 0.8, ranks: [1, 0], shared: 1 };

@@ -5,10 +5,9 @@
 //!
 //! Cost: O(N K^2) for the features of the sampled rows, and the cost of `fit`.
 
-use super::features::Structure;
+use super::features::{FEATURES, Structure};
 use super::fit::{Examples, FitParams};
-use super::summary::{INPUTS, Summary};
-use super::{Background, EdgeModel};
+use super::{Background, EdgeModel, INPUTS, Sizes};
 use crate::random::{Purpose, Stream};
 use crate::{KnnGraph, Progress, Result};
 use rayon::prelude::*;
@@ -26,6 +25,7 @@ impl LabelledEdges {
     pub(crate) fn of(
         graph: &KnnGraph,
         background: &Background,
+        sizes: Sizes,
         labels: &[i64],
         taken: impl Fn(usize) -> bool,
         seed: u64,
@@ -48,12 +48,11 @@ impl LabelledEdges {
         let parts: Vec<(Vec<f32>, Vec<bool>)> =
             chosen.par_iter().map_init(|| structure.scratch(), of_row).collect();
         progress.check()?;
-        let summary = Summary::of(&structure);
         let mut examples = Examples::default();
         examples.features.reserve_exact(chosen.len() * graph.k() * INPUTS);
         for (features, same) in parts {
-            examples.features.extend(summary.beside(&features));
-            examples.same.extend(same);
+            let edges = features.chunks_exact(FEATURES).zip(same);
+            edges.for_each(|(features, same)| examples.push(features, sizes, same));
         }
         Ok(Self(examples))
     }

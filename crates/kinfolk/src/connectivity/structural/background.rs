@@ -26,15 +26,25 @@ pub(crate) struct Background {
 
 impl Background {
     pub(crate) fn of(embeddings: &Embeddings, seed: u64) -> Self {
-        let n = embeddings.len();
-        let mut ids = Stream::new(seed, Purpose::NullModel, 1, 0).sample(n, COHORT);
+        let mut ids = Self::cohort(embeddings.len(), seed);
         ids.sort_unstable();
-        let cohort = Cohort::of(embeddings, &ids);
+        Self::by(embeddings, &ids)
+    }
+
+    /// Random rows.
+    pub(crate) fn cohort(n: usize, seed: u64) -> Vec<u32> {
+        Stream::new(seed, Purpose::NullModel, 1, 0).sample(n, COHORT)
+    }
+
+    /// By the cosines to these rows, in ascending order.
+    pub(crate) fn by(embeddings: &Embeddings, ids: &[u32]) -> Self {
+        let n = embeddings.len();
+        let cohort = Cohort::of(embeddings, ids);
         let seen = |first: usize, count: usize, scratch: &mut Scratch| {
             cohort.cosines(embeddings, first, count, &mut scratch.cosines);
         };
         let mut pairs = Vec::with_capacity(ids.len() * ids.len());
-        for &i in &ids {
+        for &i in ids {
             let mut scratch = Scratch::default();
             seen(i as usize, 1, &mut scratch);
             let others = ids.iter().zip(&scratch.cosines).filter(|(j, _)| **j != i);
@@ -67,12 +77,6 @@ impl Background {
     #[inline]
     pub(super) fn standard(&self, i: usize, j: usize, s: f32) -> f32 {
         0.5 * (self.of_vertex(i, s) + self.of_vertex(j, s))
-    }
-
-    /// [a_i, b_i], the contribution of `i` to z = s (a_i + a_j) - (b_i + b_j). It saves divisions for many pairs.
-    pub(super) fn line(&self, i: usize) -> [f32; 2] {
-        let half = 0.5 / self.spreads[i];
-        [half, half * self.medians[i]]
     }
 
     #[inline]

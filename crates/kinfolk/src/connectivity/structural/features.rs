@@ -152,15 +152,6 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// Rows and neighbours of each.
-    pub(super) fn shape(&self) -> (usize, usize) {
-        (self.graph.len(), self.graph.k())
-    }
-
-    pub(super) fn into_standard(self) -> Vec<f32> {
-        self.standard
-    }
-
     /// The features of all edges from row `i`, one after the other.
     pub(super) fn of_row<'s>(&self, i: usize, scratch: &'s mut Scratch) -> &'s [f32] {
         self.of_edges(i, scratch, |_, _| true).0

@@ -5,6 +5,7 @@
 //!
 //! Cost: about three times that of applying the network, for each example and epoch.
 
+use super::Sizes;
 use super::network::{HIDDEN, LANES, Lanes, Layer, Network, Scratch, sigmoid};
 use crate::random::{Purpose, Stream};
 use crate::{Progress, Result};
@@ -35,6 +36,13 @@ const TASK: usize = 256;
 const RISE: f32 = 0.3;
 
 impl Examples {
+    /// Adds an edge with these features, in a set whose identities have these sizes.
+    pub(crate) fn push(&mut self, features: &[f32], sizes: Sizes, same: bool) {
+        self.features.extend_from_slice(features);
+        self.features.extend(sizes.0);
+        self.same.push(same);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.same.len()
     }

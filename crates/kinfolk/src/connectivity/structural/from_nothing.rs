@@ -3,8 +3,7 @@
 use super::features::{FEATURES, Structure};
 use super::fit::{Examples, FitParams};
 use super::network::Network;
-use super::summary::Summary;
-use super::{Background, EdgeModel};
+use super::{Background, EdgeModel, Sizes};
 use crate::{Embeddings, KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
@@ -13,7 +12,9 @@ use rayon::prelude::*;
 pub struct EdgeExamples(Examples);
 
 impl EdgeExamples {
-    /// Adds edges of a set: for each of these rows, those at these positions in its list of neighbours.
+    /// Adds edges of a set: for each of these rows, those at these positions in its list of neighbours. The sizes of identities
+    /// are those of the labels: in synthetic sets, groups of similar identities mislead the estimate more than in
+    /// real ones.
     pub fn add<const COUNT: usize>(
         &mut self,
         embeddings: &Embeddings,
@@ -39,12 +40,16 @@ impl EdgeExamples {
             )
             .flatten_iter()
             .collect();
-        let summary = Summary::of(&structure);
-        for (features, same) in edges {
-            self.0.features.extend(summary.beside(&features));
-            self.0.same.push(same);
-        }
+        let sizes = true_sizes(labels);
+        edges.into_iter().for_each(|(features, same)| self.0.push(&features, sizes, same));
     }
+}
+
+/// The sizes of the identities of rows with these labels.
+fn true_sizes(labels: &[u32]) -> Sizes {
+    let mut sizes = vec![0; labels.iter().max().map_or(0, |&last| last as usize + 1)];
+    labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    Sizes::of(labels.iter().map(|&label| sizes[label as usize]).collect())
 }
 
 /// Parameters of [`fit_edge_model`].

@@ -7,46 +7,37 @@
 //! | `background` | the similarities of random pairs, for the set and for each vertex; z, a similarity in these units |
 //! | `common` | the common neighbours of the two ends of an edge |
 //! | `features` | features of an edge: ranks, shared neighbours, density, all independent of dimension and scale |
-//! | `summary` | features of the whole set |
+//! | `views` | how large identities are, from the agreement of two half-views of the rows |
 //! | `network`, `fit` | a small network over the features, and its training |
 //! | `adapt` | fine-tuning on labelled rows |
 //! | `from_nothing` | training a network like the built-in one, on the synthetic sets of `kinfolk-lab` (MODEL_CARD.md) |
-//! | `null_model` | the similarities of rows of different identities, measured on the set itself |
-//! | `clarity` | how certain the resulting probabilities are |
 //!
-//! The model is trained on synthetic identities, and rows of different real identities can be more similar. So its probability
-//! p is multiplied by the fourth root of 1 - d(z), where d(z) is the share of pairs of different identities among all pairs at
-//! that z, measured on the set itself. d is a local false discovery rate (Efron, 2004); its null distribution consists of the
-//! pairs between vertices of certain clusters and rows outside these clusters. The root weakens the correction, because the
-//! model already accounts for much of it.
-//!
-//! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for the background and the null
-//! model; memory is four numbers for each edge, and the features of one row at a time.
+//! Cost: O(N K^2) for shared neighbours, O(N K) for the network, O(N D) about a thousand times for the background and the
+//! views; memory is four numbers for each edge, and the features of one row at a time.
 
 mod adapt;
 mod background;
-mod clarity;
 mod common;
 mod features;
 mod fit;
 mod from_nothing;
 mod network;
-mod null_model;
-mod summary;
+mod views;
 
 pub(crate) use adapt::LabelledEdges;
 pub(crate) use background::Background;
-pub(crate) use clarity::Clarity;
 pub use from_nothing::{EdgeExamples, EdgeTraining, fit_edge_model};
-pub(crate) use null_model::NullModel;
-pub use summary::near_places;
+pub(crate) use views::HalfViews;
+pub use views::Sizes;
 
 use crate::{KnnGraph, Progress, Result};
-use features::Structure;
+use features::{FEATURES, Structure};
 use network::Network;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use summary::{INPUTS, Summary};
+
+/// The inputs of the model for an edge: its own features, and the quartiles of the sizes of identities.
+const INPUTS: usize = FEATURES + 3;
 
 /// f32, little-endian, in the order of [`Network::to_numbers`]; `kinfolk bench pretrain` produces them.
 static WEIGHTS: &[u8] = include_bytes!("weights.bin");
@@ -90,26 +81,19 @@ fn built_in() -> Network {
 /// Rows of at least this cosine are copies of each other, whatever the features of the edge.
 const COPY: f32 = 1.0 - 1e-6;
 
-/// Edges of the graph in units of the background, and the probability of each that it joins one identity.
-pub(crate) struct EdgeProbabilities {
-    /// N x K, in the order of the graph.
-    pub(crate) standard: Vec<f32>,
-    /// N x K, in the order of the graph.
-    pub(crate) probabilities: Vec<f32>,
-}
-
-/// The probability of every edge, by what the model has learned elsewhere.
+/// The probability of every edge, N x K in the order of the graph, where `sizes` are the sizes of identities.
 ///
 /// The features do not depend on the end from which an edge is seen, so that one that both ends list is looked at once.
 pub(crate) fn edge_probabilities(
     graph: &KnnGraph,
     background: &Background,
+    sizes: Sizes,
     model: &EdgeModel,
     progress: &dyn Progress,
-) -> Result<EdgeProbabilities> {
+) -> Result<Vec<f32>> {
     let (n, k) = (graph.len(), graph.k());
     let structure = Structure::of(graph, background);
-    let model = model.network.given(&Summary::of(&structure).0);
+    let model = model.network.given(&sizes.0);
     // Bits of probabilities. Each is written once, by the task that evaluates the edge.
     let mut bits = Vec::new();
     bits.resize_with(n * k, AtomicU32::default);
@@ -141,32 +125,7 @@ pub(crate) fn edge_probabilities(
         },
     );
     progress.check()?;
-    let probabilities = bits.into_iter().map(|bits| f32::from_bits(bits.into_inner())).collect();
-    Ok(EdgeProbabilities { standard: structure.into_standard(), probabilities })
-}
-
-impl EdgeProbabilities {
-    /// How certain the probabilities are.
-    pub(crate) fn clarity(&self, k: usize) -> Clarity {
-        Clarity::of(&self.probabilities, k)
-    }
-
-    /// Lowers probabilities by the null model of this set.
-    pub(crate) fn correct(&mut self, graph: &KnnGraph, null: &NullModel) {
-        let k = graph.k().max(1);
-        self.probabilities.par_chunks_mut(k).zip(self.standard.par_chunks(k)).enumerate().for_each(
-            |(i, (probabilities, standard))| {
-                let (ids, similarities) = graph.neighbours(i);
-                for (((p, &z), &j), &similarity) in
-                    probabilities.iter_mut().zip(standard).zip(ids).zip(similarities)
-                {
-                    if similarity < COPY {
-                        *p *= (1.0 - null.share(i, j as usize, z)).sqrt().sqrt();
-                    }
-                }
-            },
-        );
-    }
+    Ok(bits.into_iter().map(|bits| f32::from_bits(bits.into_inner())).collect())
 }
 
 #[cfg(test)]
