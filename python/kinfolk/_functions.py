@@ -63,7 +63,7 @@ def cluster(
     >>> from kinfolk import knn_graph, synth
     >>> X, y = synth(identities=40, dim=64)
     >>> graph = knn_graph(X, k=30)
-    >>> bool((cluster(X, graph=graph) == cluster(X, k=30)).all())
+    >>> bool((cluster(X, method="density", graph=graph) == cluster(X, method="density", k=30)).all())
     True
     >>> len(set(cluster(graph=graph, th=0.4).tolist()))
     53
