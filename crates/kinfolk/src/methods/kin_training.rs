@@ -48,7 +48,7 @@ pub struct KinTrial {
     pub shrink: f64,
     /// Whether the edge model is fine-tuned on the labels.
     pub adapted: bool,
-    /// The minimum probability of an edge.
+    /// The probability that a pair must exceed.
     pub probability: f32,
     /// The mean of both F.
     pub f: f64,
@@ -181,7 +181,7 @@ impl Labelled<'_> {
         self.edges(view, taken)?.adapt(self.epochs, self.context.seed(), self.context.progress())
     }
 
-    /// The built-in model with every minimum probability.
+    /// The built-in model with every probability of a pair.
     fn try_built_in(&self, folds: &[Vec<bool>], shrink: f64) -> Result<Vec<KinTrial>> {
         let mut trials = untried(shrink, false);
         for held_out in folds {
@@ -191,7 +191,7 @@ impl Labelled<'_> {
         Ok(trials)
     }
 
-    /// A model fine-tuned on the identities that are not held out, with every minimum probability; and the losses of the
+    /// A model fine-tuned on the identities that are not held out, with every probability of a pair; and the losses of the
     /// built-in and of the fine-tuned model.
     fn try_adapted(&self, folds: &[Vec<bool>], shrink: f64) -> Result<(Vec<KinTrial>, [f64; 2])> {
         let mut trials = untried(shrink, true);
@@ -229,14 +229,14 @@ impl Labelled<'_> {
     }
 }
 
-/// Trials of one setting with every minimum probability.
+/// Trials of one setting with every probability of a pair.
 fn untried(shrink: f64, adapted: bool) -> Vec<KinTrial> {
     let trial = |probability| KinTrial { shrink, adapted, probability, f: 0.0 };
     PROBABILITIES.map(trial).to_vec()
 }
 
 /// The trial whose mean F with its two neighbours is best, and that mean: a narrow peak is likely to be chance. Trials are in the
-/// order of their minimum probabilities.
+/// order of their probabilities.
 fn broadest(trials: &[KinTrial]) -> (f64, KinTrial) {
     let better = |best, at| if around(trials, at) > around(trials, best) { at } else { best };
     let best = (1..trials.len()).fold(0, better);
