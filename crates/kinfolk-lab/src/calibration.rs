@@ -34,6 +34,19 @@ impl Calibration {
         sums
     }
 
+    /// Adds the edges of another set.
+    pub fn merge(&mut self, other: &Self) {
+        for (sums, others) in [
+            (&mut self.edges, &other.edges),
+            (&mut self.expected, &other.expected),
+            (&mut self.same, &other.same),
+        ] {
+            sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
+        }
+        self.loss += other.loss;
+        self.rows += other.rows;
+    }
+
     fn add(&mut self, p: f64, same: bool) {
         let bin = ((p * BINS as f64) as usize).min(BINS - 1);
         self.edges[bin] += 1.0;
@@ -95,5 +108,8 @@ mod tests {
         let wrong = of([0.0, 1.0, 0.0, 1.0, 1.0, 1.0]);
         assert_eq!(wrong.error(), 1.0);
         assert!(wrong.loss() > 10.0);
+        let mut both = right;
+        both.merge(&wrong);
+        assert_eq!((both.error(), both.relatives()), (0.5, [1.0, 2.0 / 3.0]));
     }
 }

@@ -178,10 +178,14 @@ fn the_default_is_compared_with_other_methods_on_every_set() {
     fs::create_dir(here.join("data")).unwrap();
     fs::copy(here.join("set/features.npy"), here.join("data/mine_feat.npy")).unwrap();
     fs::copy(here.join("set/labels.npy"), here.join("data/mine_label.npy")).unwrap();
-    let sets = ["default", "--data", "data", "--random", "0", "--identities", "20"];
+    let sets = ["default", "--data", "data", "--random", "0", "--identities", "20", "--worlds", "3"];
     let (code, stdout, stderr) = lab(here, &sets);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("points of either F"), "{stdout}");
+    // Edge probabilities, on both sets and on worlds.
+    let bins = fs::read_to_string(here.join("bench-default/reliability.csv")).unwrap();
+    assert!(stdout.contains(" worlds: ") && bins.contains(" worlds: "), "{stdout}{bins}");
+    assert!(bins.contains("\"mine\",") && bins.contains("\"synth\","), "{bins}");
     let csv = fs::read_to_string(here.join("bench-default/default.csv")).unwrap();
     let lines: Vec<Vec<String>> =
         csv.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();

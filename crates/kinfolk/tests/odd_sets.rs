@@ -39,6 +39,28 @@ fn fifty_rows_of_ten_identities() {
 }
 
 #[test]
+fn fifty_rows_of_two_identities() {
+    let (rows, truth) = identities(&[30, 20], 64, 0.8);
+    let (f, clusters) = score(rows, 64, &truth);
+    assert!(f > 0.9, "{f} {clusters}");
+}
+
+#[test]
+fn two_giant_identities() {
+    let (rows, truth) = identities(&[1500, 1000], 128, 1.0);
+    let (f, clusters) = score(rows, 128, &truth);
+    assert!(f > 0.95, "{f} {clusters}");
+}
+
+#[test]
+fn one_person_in_most_photographs() {
+    let sizes = [&[800][..], &[10; 40]].concat();
+    let (rows, truth) = identities(&sizes, 128, 0.8);
+    let (f, clusters) = score(rows, 128, &truth);
+    assert!(f > 0.95, "{f} {clusters}");
+}
+
+#[test]
 fn eight_columns() {
     let (rows, truth) = identities(&[25; 40], 8, 0.12);
     let (f, clusters) = score(rows, 8, &truth);

@@ -11,22 +11,22 @@
 //! - With `--python`, the PyPI packages `infomap` and `hdbscan`, for reference, and `evoc` with its defaults and the layer that
 //!   it chooses itself. Rows that it calls noise are clusters of one row.
 //!
-//! A second table reports whether the edge probabilities of kin mean what they say (`calibration`): expected and true neighbours
-//! of the same identity per row, calibration error and loss; reliability.csv has the ten bins of each set.
+//! A second table reports whether the edge probabilities of kin mean what they say (`edges`), on these sets and on new synthetic
+//! worlds by kind: expected and true neighbours of the same identity per row, calibration error and loss. reliability.csv has
+//! the ten bins of each.
 //!
 //! Cost: about twenty clusterings of each set, and as many by the packages.
 
+mod edges;
 mod programs;
 mod sets;
 
-use crate::calibration::Calibration;
 use crate::labelled::Labelled;
 use crate::measure::measure;
 use crate::scores::both_f;
 use clap::Args;
-use kinfolk::laboratory::{centred, estimate};
+use edges::EdgeReport;
 use kinfolk::metrics::{Scores, evaluate};
-use kinfolk::stages::EdgeModel;
 use kinfolk::synth::SynthParams;
 use kinfolk::{Context, Density, Error, Kin, KinTraining, KnnParams, Method, Problem, knn_graph, train_kin};
 use kinfolk_baselines::{FaceMap, FcEs, Hdbscan, Infomap};
@@ -55,6 +55,9 @@ pub struct Arguments {
     /// Number of synthetic sets with random parameters
     #[arg(long, value_name = "N", default_value_t = 10)]
     random: usize,
+    /// Number of synthetic worlds on which the edge probabilities are checked
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    worlds: usize,
     /// Identities of the synthetic set with the default parameters
     #[arg(long, value_name = "N", default_value_t = 500)]
     identities: usize,
@@ -72,8 +75,8 @@ pub struct Arguments {
 impl Arguments {
     /// Synthetic sets: the default ones, or few and small ones.
     pub fn of(quick: bool, output: PathBuf) -> Self {
-        let (random, identities) = if quick { (2, 75) } else { (10, 500) };
-        Arguments { data: None, random, identities, python: None, seed: 100, output }
+        let (random, worlds, identities) = if quick { (2, 6, 75) } else { (10, 60, 500) };
+        Arguments { data: None, random, worlds, identities, python: None, seed: 100, output }
     }
 }
 
@@ -102,7 +105,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut lines: Vec<Vec<String>> = Vec::new();
     let mut verdicts = Vec::new();
     let mut gains = Vec::new();
-    let (mut calibrations, mut reliability) = (Vec::new(), "set,probability,share,edges\n".to_owned());
+    let mut edges = EdgeReport::new();
     for source in sources(&arguments)? {
         let set = source.load()?;
         let kin = without_labels(&set.test)?;
@@ -111,22 +114,17 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         for entry in [&kin].into_iter().chain(&trained).chain(&rivals) {
             lines.push(line(&set, entry));
         }
-        let calibration = calibration(&set.test)?;
-        calibrations.push(calibration_line(&set.name, &calibration));
-        for [p, share, edges] in calibration.reliability() {
-            reliability += &format!("{},{p:.4},{share:.4},{edges}\n", set.name);
-        }
+        edges.add_set(&set.name, &set.test.features, &set.test.labels)?;
         verdicts.extend(rivals.iter().filter_map(|rival| verdict(&set.name, &kin, rival)));
         for rival in rivals.iter().filter(|rival| rival.method.to_lowercase().starts_with("infomap")) {
             gains.extend(trained.iter().map(|trained| gain(&set.name, trained, rival)));
         }
     }
+    edges.add_worlds(arguments.worlds, arguments.seed, &Bars::default())?;
     let mut text = lines.iter().fold(headings.join(",") + "\n", |text, line| text + &line.join(",") + "\n");
     table::print(&headings, &lines);
-    println!(
-        "\nEdge probabilities of kin: neighbours of the same identity per row, calibration error in percent, loss in nats"
-    );
-    table::print(&["set", "expected", "true", "error", "loss"], &calibrations);
+    println!();
+    edges.print();
     println!();
     let lost = match verdicts.is_empty() {
         true => format!("No method is better than kin by more than {LOST} points of either F."),
@@ -149,7 +147,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     text = text.replace("B³", "B3");
     write_text(&path, &text)?;
     let bins = arguments.output.join("reliability.csv");
-    write_text(&bins, &reliability)?;
+    write_text(&bins, edges.reliability())?;
     println!("{}\n{}", path.display(), bins.display());
     Ok(())
 }
@@ -203,26 +201,6 @@ fn sources(arguments: &Arguments) -> Result<Vec<Source>, Failure> {
 /// kin with its defaults.
 fn without_labels(test: &Labelled) -> Result<Entry, Failure> {
     entry_of("kin", "nothing", &Kin::default(), test)
-}
-
-/// The calibration of the edge probabilities that kin uses.
-fn calibration(test: &Labelled) -> Result<Calibration, Failure> {
-    let context = Context::default();
-    let rows = centred(&test.features, context.seed())?;
-    let (graph, _) = knn_graph(&rows, &KnnParams::default(), &())?;
-    let probabilities = estimate(&rows, &graph, &EdgeModel::default(), &context)?;
-    Ok(Calibration::of(&graph, &probabilities, &test.labels))
-}
-
-fn calibration_line(set: &str, calibration: &Calibration) -> Vec<String> {
-    let [expected, true_ones] = calibration.relatives();
-    vec![
-        set.to_owned(),
-        format!("{expected:.1}"),
-        format!("{true_ones:.1}"),
-        format!("{:.1}", 100.0 * calibration.error()),
-        format!("{:.3}", calibration.loss()),
-    ]
 }
 
 /// kin trained on other identities.

@@ -2,7 +2,7 @@
 //! in crates/kinfolk/src/connectivity/structural describes.
 
 mod train;
-mod worlds;
+pub mod worlds;
 
 use crate::measure::measure;
 use clap::Args;
@@ -25,15 +25,16 @@ pub struct Arguments {
     /// Few small sets, as a smoke test; the weights are useless
     #[arg(long)]
     quick: bool,
-    /// Seed of all random numbers
+    /// Seed of the synthetic sets
     #[arg(long, value_name = "S", default_value_t = PretrainParams::default().seed)]
     seed: u64,
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let all = PretrainParams { seed: arguments.seed, ..PretrainParams::default() };
     let params = match arguments.quick {
-        true => PretrainParams { worlds: 10, rows: 2500, edges: 1000, epochs: 2, seed: arguments.seed },
-        false => PretrainParams { seed: arguments.seed, ..PretrainParams::default() },
+        true => PretrainParams { worlds: 10, rows: 2500, edges: 1000, epochs: 2, ..all },
+        false => all,
     };
     let (made, cost) = measure(|| pretrain(&params, &Bars::default()));
     let made = made?;

@@ -21,13 +21,16 @@ pub struct PretrainParams {
     pub edges: usize,
     /// Passes over all edges.
     pub epochs: usize,
-    /// Seed of all random numbers.
+    /// Seed of the worlds.
     pub seed: u64,
+    /// Seed of the first weights and of the order of the edges.
+    pub start: u64,
 }
 
 impl Default for PretrainParams {
     fn default() -> Self {
-        Self { worlds: 3000, rows: 13_000, edges: 4000, epochs: 3, seed: 0 }
+        // Of two starts, 1 was better on the design sets, by 0.2 points of BCubed F in the mean.
+        Self { worlds: 3580, rows: 10_000, edges: 3000, epochs: 3, seed: 0, start: 1 }
     }
 }
 
@@ -42,7 +45,7 @@ pub struct Pretrained {
 
 /// Trains weights of the same shape as the built-in ones.
 pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pretrained> {
-    let (mut training, mut held_out) = (EdgeExamples::default(), EdgeExamples::default());
+    let (mut training, mut held_out) = (EdgeExamples::new(params.seed, 0), EdgeExamples::new(params.seed, 1));
     progress.begin("worlds", params.worlds as u64);
     for number in 0..params.worlds {
         progress.check()?;
@@ -50,7 +53,7 @@ pub fn pretrain(params: &PretrainParams, progress: &dyn Progress) -> Result<Pret
         sample_edges(params, number as u64, to, progress)?;
         progress.advance(1);
     }
-    let fit = EdgeTraining { epochs: params.epochs, rate: 6e-3, decay: 1e-3, seed: params.seed };
+    let fit = EdgeTraining { epochs: params.epochs, rate: 6e-3, decay: 0.03, seed: params.start };
     let (model, losses) = fit_edge_model(&training, &held_out, &fit, progress)?;
     let weights = model.to_numbers().iter().flat_map(|number| number.to_le_bytes()).collect();
     Ok(Pretrained { weights, losses })
@@ -63,7 +66,7 @@ fn sample_edges(
     examples: &mut EdgeExamples,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let World { embeddings, labels } = World::draw(params.seed, number, params.rows);
+    let World { embeddings, labels, .. } = World::draw(params.seed, number, params.rows);
     let embeddings = centred(&embeddings, params.seed)?;
     let mut stream = Stream::new(params.seed, Purpose::World, number, u64::MAX);
     let k = [8, 20, 40, 80, 80, 80, 80, 80, 80, 160][stream.below(10)];
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn training_on_a_few_small_worlds_reduces_the_loss_and_depends_on_the_seed_only() {
-        let params = PretrainParams { worlds: 10, rows: 600, edges: 500, epochs: 4, seed: 1 };
+        let params = PretrainParams { worlds: 10, rows: 600, edges: 500, epochs: 4, seed: 1, start: 1 };
         let made = pretrain(&params, &()).unwrap();
         assert_eq!(made.weights.len(), 4 * kinfolk::stages::EdgeModel::default().to_numbers().len());
         assert!(made.losses.last().unwrap().0 < made.losses[0].0, "{:?}", made.losses);

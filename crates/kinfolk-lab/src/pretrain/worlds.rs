@@ -1,11 +1,12 @@
 //! Synthetic training sets with random parameters. A world simulates one embedding of one population.
 //!
-//! Unlike `synth`, which imitates one data set, worlds differ: 32 to 512 columns, low to high intrinsic dimension, identities of
-//! 1 to 2,000 images, a few of them far larger than the others, any share of identities with one image, noise with light and heavy tails, images of one session, poor images
-//! that drift to common directions, an offset that all rows share. How similar different identities are matters most. Real ones
-//! are more similar than random directions, because similarity is hierarchical (sex, family, twins; topics of topics; strokes
-//! of letters). So centres are drawn along a tree of up to eight levels, or around a few topics, and some coordinates are
-//! log-normal, which simulates rare strong traits.
+//! Unlike `synth`, which imitates one data set, worlds differ: 40 to 10,000 rows, 32 to 512 columns, low to high intrinsic
+//! dimension, two identities or thousands, of 1 to 2,000 images and sometimes more, a few of them far larger than the others, any
+//! share of identities with one image, noise with light and heavy tails, images of one session, poor images that drift to common
+//! directions, an offset that all rows share. How similar different identities are matters most. Real ones are more similar than
+//! random directions, because similarity is hierarchical (sex, family, twins; topics of topics; strokes of letters). So centres
+//! are drawn along a tree of up to eight levels, or around a few topics, and some coordinates are log-normal, which simulates
+//! rare strong traits.
 //!
 //! Cost: O(N D) normal numbers.
 
@@ -18,10 +19,50 @@ use rayon::prelude::*;
 pub struct World {
     pub embeddings: Embeddings,
     pub labels: Vec<u32>,
+    pub kind: Kind,
 }
 
-/// Rows of the smallest world.
-const LEAST_ROWS: usize = 600;
+/// How large the identities of a world are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Two to five identities and nobody else: any two rows are likely to be of one.
+    Few,
+    Hundreds,
+    Dozens,
+    /// A few or dozens, evenly.
+    Any,
+    Uneven,
+    MostlySingletons,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 6] =
+        [Kind::Few, Kind::Hundreds, Kind::Dozens, Kind::Any, Kind::Uneven, Kind::MostlySingletons];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Few => "two to five identities",
+            Kind::Hundreds => "identities of 200 to 1,500 rows",
+            Kind::Dozens => "identities of 60 to 350 rows",
+            Kind::Any => "identities of 5 to 80 rows",
+            Kind::Uneven => "identities of 3 to 30 rows, uneven",
+            Kind::MostlySingletons => "mostly singletons",
+        }
+    }
+
+    fn draw(stream: &mut Stream) -> Self {
+        match stream.uniform() {
+            k if k < 0.15 => Kind::Hundreds,
+            k if k < 0.4 => Kind::Any,
+            k if k < 0.57 => Kind::Dozens,
+            k if k < 0.77 => Kind::Uneven,
+            _ => Kind::MostlySingletons,
+        }
+    }
+}
+
+/// Rows of the smallest world, and of most small ones.
+const LEAST_ROWS: [usize; 2] = [40, 600];
 
 /// The parameters of a world.
 struct Nature {
@@ -98,7 +139,7 @@ impl World {
     pub fn draw(seed: u64, number: u64, most: usize) -> Self {
         let mut stream = Stream::new(seed, Purpose::World, number, 0);
         let stream = &mut stream;
-        let sizes = draw_sizes(stream, most);
+        let (sizes, kind) = draw_sizes(stream, most);
         let rows = sizes.iter().sum::<usize>() as f64;
         // Of a random row.
         let typical = sizes.iter().map(|&size| (size * size) as f64).sum::<f64>() / rows;
@@ -121,21 +162,29 @@ impl World {
         Self {
             embeddings: unit_rows(data, nature.dim),
             labels: order.iter().map(|&at| labels[at as usize]).collect(),
+            kind,
         }
     }
 }
 
 /// Images of each identity: of a few or of hundreds, even or uneven, with any share of identities of one image.
-fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
-    let rows = scale(stream, LEAST_ROWS.min(most) as f64, most as f64);
-    let kind = stream.uniform();
+fn draw_sizes(stream: &mut Stream, most: usize) -> (Vec<usize>, Kind) {
+    if stream.uniform() < 0.08 {
+        let count = 2 + stream.below(4);
+        let mean = scale(stream, 12.0, 0.8 * most as f64 / count as f64);
+        let sizes = (0..count).map(|_| (mean * between(stream, 0.4, 1.2)) as usize + 2);
+        return (sizes.collect(), Kind::Few);
+    }
+    let least = LEAST_ROWS[usize::from(stream.uniform() >= 0.15)].min(most);
+    let rows = scale(stream, least as f64, most as f64);
+    let kind = Kind::draw(stream);
     let alone = between(stream, 0.0, 0.7);
     let alone = perhaps(stream, 0.6, alone);
     let (mean, spread, alone) = match kind {
-        k if k < 0.15 => (scale(stream, 200.0, 1500.0), between(stream, 0.05, 0.5), 0.3 * alone),
-        k if k < 0.4 => (scale(stream, 5.0, 80.0), between(stream, 0.0, 1.3), alone),
-        k if k < 0.57 => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
-        k if k < 0.77 => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
+        Kind::Hundreds => (scale(stream, 200.0, 1500.0), between(stream, 0.05, 0.5), 0.3 * alone),
+        Kind::Any => (scale(stream, 5.0, 80.0), between(stream, 0.0, 1.3), alone),
+        Kind::Dozens => (scale(stream, 60.0, 350.0), between(stream, 0.05, 0.6), alone),
+        Kind::Uneven => (scale(stream, 3.0, 30.0), between(stream, 0.8, 1.6), alone),
         _ => (scale(stream, 2.5, 25.0), between(stream, 0.5, 1.5), between(stream, 0.3, 0.85)),
     };
     let rows = rows.max((8.0 * mean).min(most as f64));
@@ -153,9 +202,9 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
     }
     // A few identities may be far larger than all others.
     if stream.uniform() < 0.4 {
-        let mut room = total as f64 * between(stream, 0.02, 0.4);
+        let mut room = total as f64 * scale(stream, 0.02, 1.5);
         for _ in 0..1 + stream.below(4) {
-            let size = scale(stream, 40.0, 800.0).min(room);
+            let size = scale(stream, 40.0, 2000.0).min(room);
             room -= size;
             // Identities with near numbers are similar, so these are put among the others.
             if size >= 2.0 {
@@ -164,7 +213,7 @@ fn draw_sizes(stream: &mut Stream, most: usize) -> Vec<usize> {
             }
         }
     }
-    sizes
+    (sizes, kind)
 }
 
 fn direction(stream: &mut Stream, deviations: &[f32], traits: f64) -> Vec<f32> {
@@ -367,7 +416,7 @@ mod tests {
         let worlds = 8;
         let mut difference = 0.0;
         for number in 0..worlds {
-            let World { embeddings, labels } = World::draw(4, number, 2000);
+            let World { embeddings, labels, .. } = World::draw(4, number, 2000);
             let (mut same, mut other) = ((0.0, 0), (0.0, 0));
             let rows = embeddings.len().min(400);
             for (i, j) in (0..rows).flat_map(|i| (0..i).map(move |j| (i, j))) {

@@ -10,7 +10,7 @@
 
 use super::size_choice::choose_sizes;
 use crate::centre::centred;
-use crate::connectivity::structural::{Background, edge_probabilities};
+use crate::connectivity::structural::{Background, Sizes, edge_probabilities};
 use crate::problem::search;
 use crate::{
     Clustering, Context, EdgeEvidence, EdgeModel, Embeddings, Error, KnnGraph, Levels, MapParams, Method,
@@ -204,7 +204,7 @@ impl Method for Kin {
             None => search(&embeddings, &problem.knn_params(default_k, context), "knn", context)?,
         };
         let graph = &*found.graph;
-        let probabilities = estimate(&embeddings, graph, edge_model, context)?;
+        let (probabilities, sizes) = estimate(&embeddings, graph, edge_model, context)?;
         let pair = self.params.prefer.minimum(self.model.as_ref().map_or(EVEN, |model| model.probability));
         let labels = context.timed("partition", || partition(graph, &probabilities, pair, context))?;
         let evidence = context.timed("evidence", || {
@@ -215,6 +215,7 @@ impl Method for Kin {
         });
         let mut report = Report::new(self, Some(found.report), context);
         report.set("least_probability", pair);
+        report.set("identity_sizes", sizes);
         report.set("whitened", whitening.is_some());
         Ok(Clustering::new(labels, Reason::Edges(evidence), report).with_levels(levels.transpose()?))
     }
@@ -226,16 +227,18 @@ fn wrong_columns(expected: usize, found: usize) -> Error {
     Error::Length { place, what, expected, found }
 }
 
-/// The probability of every edge.
+/// The probability of every edge, and the sizes of identities that it depends on.
 pub fn estimate(
     embeddings: &Embeddings,
     graph: &KnnGraph,
     model: &EdgeModel,
     context: &Context,
-) -> Result<Vec<f32>> {
+) -> Result<(Vec<f32>, Sizes)> {
     let background = context.timed("background", || Background::of(embeddings, context.seed()));
-    let sizes = context.timed("sizes", || choose_sizes(embeddings, graph.k(), model, context))?;
-    context.timed("connectivity", || edge_probabilities(graph, &background, sizes, model, context.progress()))
+    let sizes = context.timed("sizes", || choose_sizes(embeddings, graph.k(), context))?;
+    let probabilities = context
+        .timed("connectivity", || edge_probabilities(graph, &background, sizes, model, context.progress()))?;
+    Ok((probabilities, sizes))
 }
 
 /// Modules of the edges, weighted by their probabilities; two rows without other edges join if theirs exceeds `pair`.

@@ -4,10 +4,10 @@
 //! Cost, for each fold of held-out identities: that of [`kin`](super::kin) for each whitening that is tried (until two in a row
 //! are no better), and of `connectivity/structural/adapt`, with a partition for each probability; and `adapt` once more.
 
-use super::kin::{DEFAULT_K, EVEN, KinModel, estimate, partition};
+use super::kin::{DEFAULT_K, EVEN, KinModel, partition};
 use super::size_choice::choose_sizes;
 use crate::centre::centred;
-use crate::connectivity::structural::{Background, LabelledEdges};
+use crate::connectivity::structural::{Background, LabelledEdges, Sizes, edge_probabilities};
 use crate::metrics::Judge;
 use crate::problem::search;
 use crate::random::{Purpose, Stream};
@@ -15,6 +15,7 @@ use crate::{
     Context, EdgeModel, Embeddings, Error, KnnGraph, KnnParams, Parameters, Problem, Result, Whitening,
 };
 use std::borrow::Cow;
+use std::rc::Rc;
 
 crate::parameters! {
     /// Parameters of [`train_kin`].
@@ -90,7 +91,8 @@ pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> 
             (Cow::Owned(plain), found)
         }
     };
-    let plain = View { whitening: None, embeddings: plain, graph: Cow::Borrowed(&found.graph) };
+    let k = found.graph.k();
+    let plain = Rc::new(View::new(None, &plain, found.graph, context)?);
     let labelled = Labelled { embeddings, plain, labels, epochs: params.epochs, knn, context };
     let mut trials = labelled.try_built_in(folds, 1.0)?;
     let untrained = PROBABILITIES.iter().position(|&p| p == EVEN).unwrap_or(0);
@@ -124,57 +126,61 @@ pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> 
     let chosen = best.1;
     let view = labelled.view(chosen.shrink, &|_| true)?;
     let edge = if chosen.adapted { labelled.adapt(&view, &|_| true)? } else { EdgeModel::default() };
-    let model =
-        KinModel { whitening: view.whitening, edge, probability: chosen.probability, k: found.graph.k() };
+    let model = KinModel { whitening: view.whitening.clone(), edge, probability: chosen.probability, k };
     Ok(TrainedKin { model, chosen, trials, losses })
 }
 
 /// The training data and parameters.
 struct Labelled<'a> {
     embeddings: &'a Embeddings,
-    plain: View<'a>,
+    plain: Rc<View<'a>>,
     labels: &'a [i64],
     epochs: usize,
     knn: KnnParams,
     context: &'a Context<'a>,
 }
 
-/// Embeddings, possibly whitened and then centred, and their graph.
+/// What `kin` knows of embeddings that are possibly whitened.
 struct View<'a> {
     whitening: Option<Whitening>,
-    embeddings: Cow<'a, Embeddings>,
     graph: Cow<'a, KnnGraph>,
+    background: Background,
+    sizes: Sizes,
+}
+
+impl<'a> View<'a> {
+    fn new(
+        whitening: Option<Whitening>,
+        embeddings: &Embeddings,
+        graph: Cow<'a, KnnGraph>,
+        context: &Context,
+    ) -> Result<Self> {
+        let background = Background::of(embeddings, context.seed());
+        let sizes = choose_sizes(embeddings, graph.k(), context)?;
+        Ok(View { whitening, graph, background, sizes })
+    }
 }
 
 /// Whether a row counts.
 type Taken<'a> = &'a dyn Fn(usize) -> bool;
 
-impl Labelled<'_> {
+impl<'a> Labelled<'a> {
     /// Whitened by the rows that are `taken`; unchanged if `shrink` is 1 or no whitening can be fitted.
-    fn view(&self, shrink: f64, taken: Taken) -> Result<View<'_>> {
+    fn view(&self, shrink: f64, taken: Taken) -> Result<Rc<View<'a>>> {
         let whitening = match shrink < 1.0 {
             true => Whitening::fit(self.embeddings, self.labels, taken, shrink),
             false => None,
         };
-        Ok(match &whitening {
-            None => View {
-                whitening,
-                embeddings: Cow::Borrowed(&self.plain.embeddings),
-                graph: Cow::Borrowed(&self.plain.graph),
-            },
-            Some(map) => {
-                let embeddings = centred(&map.apply(self.embeddings)?, self.context.seed())?;
-                let graph = search(&embeddings, &self.knn, "knn", self.context)?.graph.into_owned();
-                View { whitening, embeddings: Cow::Owned(embeddings), graph: Cow::Owned(graph) }
-            }
-        })
+        let Some(whitening) = whitening else { return Ok(Rc::clone(&self.plain)) };
+        let embeddings = centred(&whitening.apply(self.embeddings)?, self.context.seed())?;
+        let graph = search(&embeddings, &self.knn, "knn", self.context)?.graph.into_owned();
+        Ok(Rc::new(View::new(Some(whitening), &embeddings, Cow::Owned(graph), self.context)?))
     }
 
     fn edges(&self, view: &View, taken: Taken) -> Result<LabelledEdges> {
-        let seed = self.context.seed();
-        let background = Background::of(&view.embeddings, seed);
-        let sizes = choose_sizes(&view.embeddings, view.graph.k(), &EdgeModel::default(), self.context)?;
-        LabelledEdges::of(&view.graph, &background, sizes, self.labels, taken, seed, self.context.progress())
+        let View { graph, background, sizes, .. } = view;
+        let (seed, progress) = (self.context.seed(), self.context.progress());
+        LabelledEdges::of(graph, background, *sizes, self.labels, taken, seed, progress)
     }
 
     fn adapt(&self, view: &View, taken: Taken) -> Result<EdgeModel> {
@@ -220,7 +226,8 @@ impl Labelled<'_> {
     ) -> Result<()> {
         let rows = (0..held_out.len() as u32).filter(|&i| held_out[i as usize]).collect();
         let judge = Judge::new(self.labels, rows);
-        let edges = estimate(&view.embeddings, &view.graph, model, self.context)?;
+        let View { graph, background, sizes, .. } = view;
+        let edges = edge_probabilities(graph, background, *sizes, model, self.context.progress())?;
         for trial in trials {
             let labels = partition(&view.graph, &edges, trial.probability, self.context)?;
             trial.f += judge.score(&labels) / folds as f64;

@@ -5,17 +5,19 @@
 //!
 //! | columns | contents |
 //! |---|---|
-//! | 0-3 | similarity in units of the set's background; z; z in units of the expected maximum of N normal draws; the difference of z between the two ends |
-//! | 4-6 | log2 of the ranks, K if not a neighbour; 1 if both are neighbours of each other |
-//! | 7-11 | share of common neighbours within the first 5, 10, 20, 40 and K |
-//! | 12-14 | mass of the common neighbours: sum of p_i(m) and of p_j(m), p_i(m) = exp(Z_i(m)/2) over its row's sum; sum of the smaller |
-//! | 15-20 | z minus that of the ends' nearest, K/4-th and last neighbours |
-//! | 21-26 | mean z of the ends' nearest 5 and 20, and their last |
-//! | 27-28 | the best and third best common neighbour m, by the smaller of z(i, m) and z(j, m), minus z |
-//! | 29-30 | log2 of the in-degrees of the ends, relative to K |
-//! | 31-32 | share of the ends' neighbours beyond the expected maximum of N normal draws |
-//! | 33 | log2 of the mean in-degree of the common neighbours, relative to K |
-//! | 34-35 | medians of the ends in units of the set's background |
+//! | 0-2 | similarity in units of the set's background; z; the difference of z between the two ends |
+//! | 3-5 | log2 of the ranks, K if not a neighbour; 1 if both are neighbours of each other |
+//! | 6-10 | share of common neighbours within the first 5, 10, 20, 40 and K |
+//! | 11-13 | mass of the common neighbours: sum of p_i(m) and of p_j(m), p_i(m) = exp(Z_i(m)/2) over its row's sum; sum of the smaller |
+//! | 14-19 | z minus that of the ends' nearest, K/4-th and last neighbours |
+//! | 20-25 | mean z of the ends' nearest 5 and 20, and their last |
+//! | 26-27 | the best and third best common neighbour m, by the smaller of z(i, m) and z(j, m), minus z |
+//! | 28-29 | log2 of the in-degrees of the ends, relative to K |
+//! | 30-31 | share of the ends' neighbours with z above 4 |
+//! | 32 | log2 of the mean in-degree of the common neighbours, relative to K |
+//! | 33-34 | medians of the ends in units of the set's background |
+//!
+//! No feature is told the number of rows: a network that learned from thousands of rows what N means was timid with 100,000.
 //!
 //! Shared-neighbour mass is from Ada-NETS and Pair-Cls; ranks in both directions are from the rank-order distance of Zhu et al.
 //! (2011).
@@ -29,7 +31,9 @@ use crate::graph::by_locality;
 use rayon::prelude::*;
 
 /// Columns.
-pub(super) const FEATURES: usize = 36;
+pub(super) const FEATURES: usize = 35;
+/// A z that few pairs of different identities have.
+const HIGH: f32 = 4.0;
 /// The prefetch distance, in edges.
 const AHEAD: usize = 3;
 
@@ -50,8 +54,6 @@ pub(super) struct Structure<'a> {
     neighbours: Vec<u32>,
     /// The in-degree of each vertex, by number.
     arrivals: Vec<u32>,
-    /// The expected maximum of N normal draws.
-    reach: f32,
     /// log2(1 + r) of ranks r from 0 to K.
     logarithms: Vec<f32>,
 }
@@ -63,7 +65,7 @@ struct End {
     marks: [f32; 3],
     /// Mean z of the nearest 5 and 20, z of the last.
     density: [f32; 3],
-    beyond: f32,
+    high: f32,
     listed: f32,
     median: f32,
 }
@@ -88,7 +90,6 @@ pub(super) struct Listing {
 impl<'a> Structure<'a> {
     pub(super) fn of(graph: &'a KnnGraph, background: &'a Background) -> Self {
         let (n, k) = (graph.len(), graph.k());
-        let reach = (2.0 * (n.max(2) as f32).ln()).sqrt();
         let (mut standard, mut mass) = (vec![0.0; n * k], vec![0.0; n * k]);
         let row = k.max(1);
         standard.par_chunks_mut(row).zip(mass.par_chunks_mut(row)).enumerate().for_each(
@@ -111,7 +112,7 @@ impl<'a> Structure<'a> {
             End {
                 marks: [z[0], z[k / 4], z[k - 1]],
                 density: [mean(5), mean(20), z[k - 1]],
-                beyond: z.iter().filter(|&&z| z > reach).count() as f32 / k as f32,
+                high: z.iter().filter(|&&z| z > HIGH).count() as f32 / k as f32,
                 listed: ((1.0 + arrivals[i] as f32) / (1.0 + k as f32)).log2(),
                 median: (background.medians[i] - background.median) / background.spread,
             }
@@ -128,19 +129,7 @@ impl<'a> Structure<'a> {
         });
         let arrivals = order.iter().map(|&i| arrivals[i as usize]).collect();
         let logarithms = (0..=k).map(|rank| (1.0 + rank as f32).log2()).collect();
-        Self {
-            graph,
-            background,
-            standard,
-            mass,
-            ends,
-            order,
-            numbers,
-            neighbours,
-            arrivals,
-            reach,
-            logarithms,
-        }
+        Self { graph, background, standard, mass, ends, order, numbers, neighbours, arrivals, logarithms }
     }
 
     pub(super) fn scratch(&self) -> Scratch {
@@ -227,7 +216,6 @@ impl<'a> Structure<'a> {
         let mut out = Columns { values: [0.0; FEATURES], at: 0 };
         out.push((s - background.median) / background.spread);
         out.push(z);
-        out.push(z / self.reach * 3.0);
         out.push((background.of_vertex(i, s) - background.of_vertex(j, s)).abs());
         out.both(self.logarithms[place], self.logarithms[common.back]);
         out.push(if common.back < k { 1.0 } else { 0.0 });
@@ -247,7 +235,7 @@ impl<'a> Structure<'a> {
         out.push(common.best[0].max(last) - z);
         out.push(common.best[2].max(last) - z);
         out.both(one.listed, other.listed);
-        out.both(one.beyond, other.beyond);
+        out.both(one.high, other.high);
         out.push(((1.0 + common.listed as f32) / (1.0 + common.all as f32) / k as f32).log2());
         out.both(one.median, other.median);
         out.values

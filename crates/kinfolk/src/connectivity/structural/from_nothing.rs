@@ -4,16 +4,21 @@ use super::features::{FEATURES, Structure};
 use super::fit::{Examples, FitParams};
 use super::network::Network;
 use super::{Background, EdgeModel, Sizes};
+use crate::random::{Purpose, Stream};
 use crate::{Embeddings, KnnGraph, Progress, Result};
 use rayon::prelude::*;
 
 /// Edges of many sets, and whether each joins one identity.
-#[derive(Default)]
-pub struct EdgeExamples(Examples);
+pub struct EdgeExamples(Examples, Stream);
 
 impl EdgeExamples {
+    /// No edges; noise is drawn by the stream number `stream` of the seed.
+    pub fn new(seed: u64, stream: u64) -> Self {
+        Self(Examples::default(), Stream::new(seed, Purpose::Network, 4, stream))
+    }
+
     /// Adds edges of a set: for each of these rows, those at these positions in its list of neighbours. The sizes of identities
-    /// are those of the labels: in synthetic sets, groups of similar identities mislead the estimate more than in
+    /// are those of the labels, with [`NOISE`]: in synthetic sets, groups of similar identities mislead the estimate more than in
     /// real ones.
     pub fn add<const COUNT: usize>(
         &mut self,
@@ -40,16 +45,22 @@ impl EdgeExamples {
             )
             .flatten_iter()
             .collect();
-        let sizes = true_sizes(labels);
-        edges.into_iter().for_each(|(features, same)| self.0.push(&features, sizes, same));
+        let sizes = Sizes::of_labels(labels);
+        for (features, same) in edges {
+            self.0.push(&features, noisy(sizes, &mut self.1), same);
+        }
     }
 }
 
-/// The sizes of the identities of rows with these labels.
-fn true_sizes(labels: &[u32]) -> Sizes {
-    let mut sizes = vec![0; labels.iter().max().map_or(0, |&last| last as usize + 1)];
-    labels.iter().for_each(|&label| sizes[label as usize] += 1);
-    Sizes::of(labels.iter().map(|&label| sizes[label as usize]).collect())
+/// Deviations of the noise on the sizes of a set, in octaves: what is common to the three quartiles, and what is not. Without it
+/// the network recognises sets by their sizes.
+const NOISE: [f32; 2] = [0.4, 0.3];
+
+fn noisy(Sizes(mut sizes): Sizes, stream: &mut Stream) -> Sizes {
+    let common = NOISE[0] * stream.rough_normal();
+    sizes.iter_mut().for_each(|size| *size = (*size + common + NOISE[1] * stream.rough_normal()).max(0.0));
+    sizes.sort_by(f32::total_cmp);
+    Sizes(sizes)
 }
 
 /// Parameters of [`fit_edge_model`].

@@ -18,16 +18,10 @@ fn slow(graph: &KnnGraph, b: &Background, i: usize, place: usize) -> Vec<f32> {
     let arrivals = |v: usize| (0..n).filter(|&u| ids(u).contains(&v)).count() as f32;
     let (j, s) = (ids(i)[place], graph.neighbours(i).1[place]);
     let here = z(i, place);
-    let reach = (2.0 * (n.max(2) as f32).ln()).sqrt();
     let back = ids(j).iter().position(|&v| v == i).unwrap_or(k);
     let common: Vec<(usize, usize)> =
         (0..k).filter_map(|at_i| Some((at_i, ids(j).iter().position(|&m| m == ids(i)[at_i])?))).collect();
-    let mut out = vec![
-        (s - b.median) / b.spread,
-        here,
-        3.0 * here / reach,
-        (b.of_vertex(i, s) - b.of_vertex(j, s)).abs(),
-    ];
+    let mut out = vec![(s - b.median) / b.spread, here, (b.of_vertex(i, s) - b.of_vertex(j, s)).abs()];
     let both = |out: &mut Vec<f32>, one: f32, other: f32| out.extend([one.min(other), one.max(other)]);
     both(&mut out, (1.0 + place as f32).log2(), (1.0 + back as f32).log2());
     out.push(f32::from(back < k));
@@ -53,8 +47,8 @@ fn slow(graph: &KnnGraph, b: &Background, i: usize, place: usize) -> Vec<f32> {
     }
     let listed = |v: usize| ((1.0 + arrivals(v)) / (1.0 + k as f32)).log2();
     both(&mut out, listed(i), listed(j));
-    let beyond = |v: usize| row(v).iter().filter(|&&z| z > reach).count() as f32 / k as f32;
-    both(&mut out, beyond(i), beyond(j));
+    let high = |v: usize| row(v).iter().filter(|&&z| z > 4.0).count() as f32 / k as f32;
+    both(&mut out, high(i), high(j));
     let hubs: f32 = common.iter().map(|c| arrivals(ids(i)[c.0])).sum();
     out.push(((1.0 + hubs) / (1.0 + common.len() as f32) / k as f32).log2());
     let median = |v: usize| (b.medians[v] - b.median) / b.spread;
@@ -63,7 +57,7 @@ fn slow(graph: &KnnGraph, b: &Background, i: usize, place: usize) -> Vec<f32> {
 }
 
 fn estimate(embeddings: &Embeddings, graph: &KnnGraph) -> Vec<f32> {
-    let sizes = HalfViews::of(embeddings, 0).sizes();
+    let sizes = HalfViews::of(embeddings, 0).sizes;
     edge_probabilities(graph, &Background::of(embeddings, 0), sizes, &EdgeModel::default(), &()).unwrap()
 }
 
@@ -87,8 +81,7 @@ proptest! {
 
     #[test]
     fn probabilities_are_probabilities((embeddings, graph) in embeddings_and_graph()) {
-        let edges =
-        estimate(&embeddings, &graph);
+        let edges = estimate(&embeddings, &graph);
         prop_assert_eq!(edges.len(), graph.len() * graph.k());
         prop_assert!(edges.iter().all(|p| (0.0..=1.0).contains(p)));
     }

@@ -42,40 +42,44 @@ pub struct Sizes(pub [f32; 3]);
 
 impl Sizes {
     /// The quartiles of these sizes.
-    pub(super) fn of(mut sizes: Vec<usize>) -> Self {
+    fn of(mut sizes: Vec<usize>) -> Self {
         sizes.sort_unstable();
         let at = |share: f64| (sizes[(share * (sizes.len() - 1) as f64) as usize] as f32).log2();
         Self([at(0.25), at(0.5), at(0.75)])
     }
+
+    /// The sizes of the identities of rows with these labels.
+    pub(super) fn of_labels(labels: &[u32]) -> Self {
+        let mut sizes = vec![0; labels.iter().max().map_or(0, |&last| last as usize + 1)];
+        labels.iter().for_each(|&label| sizes[label as usize] += 1);
+        Self::of(labels.iter().map(|&label| sizes[label as usize]).collect())
+    }
 }
 
-/// The nearest rows to a sample of rows, by one half of the coordinates and by the other.
+impl std::fmt::Display for Sizes {
+    /// The three sizes as numbers of rows.
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let [lower, median, upper] = self.0.map(|size| size.exp2().round());
+        write!(f, "{lower}, {median}, {upper}")
+    }
+}
+
+/// Two views of rows: those by either half of the coordinates.
 pub(crate) struct HalfViews {
-    /// Two lists for each row of the sample.
-    lists: Vec<Vec<u32>>,
+    /// The sizes of identities by a sample of rows.
+    pub(crate) sizes: Sizes,
     ids: Vec<u32>,
     rotation: Rotation,
-    n: usize,
 }
 
 impl HalfViews {
     pub(crate) fn of(embeddings: &Embeddings, seed: u64) -> Self {
-        let (n, dim) = (embeddings.len(), embeddings.dim());
+        let n = embeddings.len();
         let ids = Stream::new(seed, Purpose::Views, 0, 0).sample(n, SAMPLE);
-        let rotation = Rotation::new(seed, dim);
-        let mut halves = Vec::with_capacity(2 * ids.len() * dim);
-        for &id in &ids {
-            let row = embeddings.row(id as usize);
-            let one = rotation.half(row);
-            halves.extend_from_slice(&one);
-            halves.extend(row.iter().zip(&one).map(|(v, one)| v - one));
-        }
-        Self { lists: nearest(embeddings, &halves, &ids), ids, rotation, n }
-    }
-
-    /// The sizes of identities.
-    pub(crate) fn sizes(&self) -> Sizes {
-        Sizes::of(self.lists.par_chunks_exact(2).map(|lists| size(&lists[0], &lists[1], self.n)).collect())
+        let rotation = Rotation::new(seed, embeddings.dim());
+        let views = both_views(embeddings, &rotation, &ids);
+        let sizes = Sizes::of(views.par_iter().map(|views| size(views, n)).collect());
+        Self { sizes, ids, rotation }
     }
 
     /// The rows nearest to some random rows, `count` to each of `regions`, in ascending order.
@@ -84,7 +88,7 @@ impl HalfViews {
         for &centre in self.ids.iter().take(regions) {
             let centre = embeddings.row(centre as usize);
             let cosine = |i: usize| (dot(centre, embeddings.row(i)), i as u32);
-            let mut all: Vec<(f32, u32)> = (0..self.n).into_par_iter().map(cosine).collect();
+            let mut all: Vec<(f32, u32)> = (0..embeddings.len()).into_par_iter().map(cosine).collect();
             if count < all.len() {
                 all.select_nth_unstable_by(count, nearer);
                 all.truncate(count);
@@ -116,10 +120,11 @@ impl HalfViews {
 }
 
 /// The size of the identity of a row, by its nearest rows in both views.
-fn size(one: &[u32], other: &[u32], n: usize) -> usize {
+fn size(views: &[Vec<u32>; 2], n: usize) -> usize {
+    let shared = Shared::of(views);
     let mut best = (ALONE, 1);
     for depth in DEPTHS {
-        let agreement = agreement(one, other, depth, n);
+        let agreement = shared.agreement(depth, n);
         if agreement > best.0 {
             best = (agreement, 1 + depth);
         }
@@ -127,14 +132,49 @@ fn size(one: &[u32], other: &[u32], n: usize) -> usize {
     best.1
 }
 
-/// The agreement of two lists of nearest rows among their first `depth`, or as many as half of the set.
-fn agreement(one: &[u32], other: &[u32], depth: usize, n: usize) -> f64 {
-    let depth = depth.min(n / 2).min(one.len());
-    let mut sorted = one[..depth].to_vec();
-    sorted.sort_unstable();
-    let both = other[..depth].iter().filter(|id| sorted.binary_search(id).is_ok()).count();
-    let by_chance = (depth * depth) as f64 / n as f64;
-    (both as f64 - by_chance) / (depth as f64 + DOUBT)
+/// The depths from which on a row is in both of two lists of nearest rows, in ascending order, and the length of the lists.
+struct Shared {
+    depths: Vec<u32>,
+    length: usize,
+}
+
+impl Shared {
+    fn of([one, other]: &[Vec<u32>; 2]) -> Self {
+        let mut places: Vec<(u32, u32)> = one.iter().copied().zip(1..).collect();
+        places.sort_unstable();
+        let both = |(row, depth): (&u32, u32)| {
+            let at = places.binary_search_by_key(row, |&(row, _)| row).ok()?;
+            Some(depth.max(places[at].1))
+        };
+        let mut depths: Vec<u32> = other.iter().zip(1..).filter_map(both).collect();
+        depths.sort_unstable();
+        Self { depths, length: one.len() }
+    }
+
+    /// The agreement of the lists among their first `depth`, or as many as half of a set of `n`.
+    fn agreement(&self, depth: usize, n: usize) -> f64 {
+        let depth = depth.min(n / 2).min(self.length);
+        let both = self.depths.partition_point(|&from| from as usize <= depth);
+        let by_chance = (depth * depth) as f64 / n as f64;
+        (both as f64 - by_chance) / (depth as f64 + DOUBT)
+    }
+}
+
+/// The nearest rows to each of `ids`, by one half of the coordinates and by the other.
+fn both_views(embeddings: &Embeddings, rotation: &Rotation, ids: &[u32]) -> Vec<[Vec<u32>; 2]> {
+    let mut halves = Vec::with_capacity(2 * ids.len() * embeddings.dim());
+    for &id in ids {
+        let row = embeddings.row(id as usize);
+        let one = rotation.half(row);
+        halves.extend_from_slice(&one);
+        halves.extend(row.iter().zip(&one).map(|(v, one)| v - one));
+    }
+    let mut lists = nearest(embeddings, &halves, ids).into_iter();
+    let mut pairs = Vec::with_capacity(ids.len());
+    while let (Some(one), Some(other)) = (lists.next(), lists.next()) {
+        pairs.push([one, other]);
+    }
+    pairs
 }
 
 /// The nearest rows to each vector, at most 1,024, nearest first; of which there are two for each of `ids`, which are not their
@@ -146,7 +186,7 @@ fn nearest(embeddings: &Embeddings, vectors: &[f32], ids: &[u32]) -> Vec<Vec<u32
     let look = |(mut lists, mut products): (Vec<Nearest>, Vec<f32>), block: usize| {
         let first = block * Cohort::BLOCK;
         let count = Cohort::BLOCK.min(n - first);
-        cohort.cosines(embeddings, first, count, &mut products);
+        cohort.rough_cosines(embeddings, first, count, &mut products);
         for (row, products) in (first as u32..).zip(products.chunks_exact(lists.len())) {
             for (at, (list, &product)) in lists.iter_mut().zip(products).enumerate() {
                 if product >= list.least && ids[at / 2] != row {
@@ -270,11 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn views_agree_most_at_the_size_of_identities() {
+    fn sizes_are_those_of_identities() {
         for (count, size) in [(300, 5), (160, 12), (40, 40), (10, 160), (5, 600)] {
-            let views = HalfViews::of(&identities(&vec![size; count]), 0);
             let truth = (size as f32).log2();
-            let found = views.sizes().0;
+            let found = HalfViews::of(&identities(&vec![size; count]), 0).sizes.0;
             assert!(found.iter().all(|found| (found - truth).abs() < 0.6), "{size}: {found:?}");
         }
     }
@@ -282,15 +321,16 @@ mod tests {
     #[test]
     fn sizes_may_vary() {
         let sizes = [[1].repeat(600), [16].repeat(30), [120].repeat(6)].concat();
-        let [few, some, many] = HalfViews::of(&identities(&sizes), 0).sizes().0;
+        let [few, some, many] = HalfViews::of(&identities(&sizes), 0).sizes.0;
         assert!(few < 1.5 && (3.0..5.0).contains(&some) && many > 6.0, "{few} {some} {many}");
+        assert_eq!(Sizes([0.0, 4.0, 6.9]).to_string(), "1, 16, 119");
+        assert_eq!(Sizes::of_labels(&[0, 1, 1, 1, 1]), Sizes([2.0; 3]));
     }
 
     #[test]
     fn rows_without_relatives_are_alone() {
         for rows in [1, 2, 1500] {
-            let views = HalfViews::of(&identities(&vec![1; rows]), 0);
-            assert_eq!(views.sizes(), Sizes([0.0; 3]));
+            assert_eq!(HalfViews::of(&identities(&vec![1; rows]), 0).sizes, Sizes([0.0; 3]));
         }
     }
 
@@ -320,36 +360,36 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_what_the_definition_says_on_any_number_of_threads((embeddings, _) in embeddings_and_graph()) {
-            let means = |views: &HalfViews| {
-                let mean = |depth: usize| {
-                    let lists = views.lists.chunks_exact(2);
-                    lists.map(|lists| agreement(&lists[0], &lists[1], depth, views.n)).sum::<f64>() / views.n as f64
-                };
-                DEPTHS.map(mean)
-            };
-            let [found, three] = on_one_and_three_threads(|| means(&HalfViews::of(&embeddings, 3)));
-            prop_assert_eq!(found, three);
-            let (n, dim) = (embeddings.len(), embeddings.dim());
-            let rotation = Rotation::new(3, dim);
-            let mut sums = [0.0; DEPTHS.len()];
-            for i in 0..n {
-                let one = rotation.half(embeddings.row(i));
-                let other: Vec<f32> = embeddings.row(i).iter().zip(&one).map(|(v, one)| v - one).collect();
-                let [one, other] = [one, other].map(|half| {
-                    let mut others: Vec<usize> = (0..n).filter(|&j| j != i).collect();
-                    others.sort_by(|&a, &b| dot(&half, embeddings.row(b)).total_cmp(&dot(&half, embeddings.row(a))));
-                    others
-                });
-                for (sum, depth) in sums.iter_mut().zip(DEPTHS) {
-                    let depth = depth.min(n / 2).min(n - 1);
-                    let both = one[..depth].iter().filter(|j| other[..depth].contains(j)).count() as f64;
-                    *sum += (both - (depth * depth) as f64 / n as f64) / (depth as f64 + 4.0) / n as f64;
+        fn lists_are_those_of_either_half_on_any_number_of_threads((embeddings, _) in embeddings_and_graph()) {
+            let ids: Vec<u32> = (0..embeddings.len() as u32).collect();
+            let rotation = Rotation::new(3, embeddings.dim());
+            let [views, three] = on_one_and_three_threads(|| both_views(&embeddings, &rotation, &ids));
+            prop_assert_eq!(&views, &three);
+            for (i, views) in views.iter().enumerate() {
+                let row = embeddings.row(i);
+                let one = rotation.half(row);
+                let other = row.iter().zip(&one).map(|(v, one)| v - one).collect();
+                for (half, list) in [one, other].iter().zip(views) {
+                    let product = |j: u32| dot(half, embeddings.row(j as usize));
+                    let mut all = list.clone();
+                    all.sort_unstable();
+                    // All other rows, each once: there are fewer than a list can hold.
+                    prop_assert_eq!(all, ids.iter().copied().filter(|&j| j != i as u32).collect::<Vec<_>>());
+                    // Products are rounded, so rows that are nearly equally near may be exchanged.
+                    prop_assert!(list.windows(2).all(|pair| product(pair[0]) > product(pair[1]) - 0.05));
                 }
             }
-            // Products are rounded, so rows that are nearly equally near may be exchanged.
-            for (mean, sum) in found.iter().zip(sums) {
-                prop_assert!((mean - sum).abs() <= 0.05, "{found:?} {sums:?}");
+        }
+
+        #[test]
+        fn agreement_is_what_the_definition_says(order in Just((0..60u32).collect::<Vec<_>>()).prop_shuffle(), length in 1usize..60) {
+            let views = [order[..length].to_vec(), (0..length as u32).collect()];
+            let shared = Shared::of(&views);
+            for depth in DEPTHS {
+                let within = depth.min(45).min(length);
+                let both = views[0][..within].iter().filter(|row| views[1][..within].contains(row)).count();
+                let slow = (both as f64 - (within * within) as f64 / 90.0) / (within as f64 + 4.0);
+                prop_assert_eq!(shared.agreement(depth, 90), slow);
             }
         }
     }
