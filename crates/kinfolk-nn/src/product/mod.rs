@@ -1,7 +1,7 @@
 //! Dense products of row-major matrices.
 //!
 //! With AMX each number is taken as the sum of two bfloat16, 16 bits of its 24, and three of the four products of the
-//! halves are added up in f32 ([`amx`]); elsewhere it is the `gemm` crate. Every element is summed by one thread in an
+//! halves are added up in f32 ([`amx`]); elsewhere it is the `gemm` crate, on parts of the sums. Every element is summed by one thread in an
 //! order that its place alone determines, so bits depend neither on the number of threads nor on who else is in the
 //! matrix; they do depend on the processor.
 
@@ -15,6 +15,10 @@ use rayon::prelude::*;
 
 /// Rows at which a parallel product is divided.
 const ROWS: usize = 32;
+/// The `gemm` crate divides longer sums at places that depend on the number of rows, so it is given parts of this length.
+const INNER: usize = 256;
+/// It also has other ways for few rows, so it is always given this many.
+const PLAIN_ROWS: usize = 32;
 
 /// A matrix in a slice that is row-major, or of which the transpose is.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +55,6 @@ impl<'a> Matrix<'a> {
     }
 
     /// `count` rows from `first` on.
-    #[cfg(any(test, feature = "training"))]
     fn part(self, first: usize, count: usize) -> Self {
         let begin = if self.transposed { first } else { first * self.stride };
         Self { values: &self.values[begin..], rows: count, ..self }
@@ -150,30 +153,61 @@ fn multiply_plain(left: Matrix, right: Matrix, out: &mut [f32]) {
         reaches(left) <= left.values.len() && reaches(right) <= right.values.len(),
         "a slice is too short"
     );
+    for first in (0..rows).step_by(PLAIN_ROWS) {
+        let count = PLAIN_ROWS.min(rows - first);
+        let out = &mut out[first * columns..][..count * columns];
+        if count == PLAIN_ROWS {
+            multiply_block(left.part(first, count), right, out);
+            continue;
+        }
+        // The last rows, and zeros.
+        let mut padded = vec![0.0; PLAIN_ROWS * inner];
+        let (row, column) = left.strides();
+        for (at, value) in padded[..count * inner].iter_mut().enumerate() {
+            let (i, k) = (first + at / inner, at % inner);
+            *value = left.values[i * row as usize + k * column as usize];
+        }
+        let mut product = vec![0.0; PLAIN_ROWS * columns];
+        multiply_block(Matrix::new(&padded, inner), right, &mut product);
+        out.copy_from_slice(&product[..count * columns]);
+    }
+}
+
+/// `left` has [`PLAIN_ROWS`] rows, and both reach as far as they say.
+fn multiply_block(left: Matrix, right: Matrix, out: &mut [f32]) {
+    let (inner, columns) = (left.columns, right.columns);
     let ((left_row, left_column), (right_row, right_column)) = (left.strides(), right.strides());
-    // SAFETY: the asserts above make every element that the strides reach lie inside its slice; `out` is borrowed
-    // mutably, so nothing aliases it.
-    unsafe {
-        gemm::gemm(
-            rows,
-            columns,
-            inner,
-            out.as_mut_ptr(),
-            1,
-            columns as isize,
-            false,
-            left.values.as_ptr(),
-            left_column,
-            left_row,
-            right.values.as_ptr(),
-            right_column,
-            right_row,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
+    if inner == 0 {
+        out.fill(0.0);
+    }
+    for first in (0..inner).step_by(INNER) {
+        let (left, right) =
+            (&left.values[first * left_column as usize..], &right.values[first * right_row as usize..]);
+        let added = first > 0;
+        // SAFETY: `multiply_plain` has checked that every element that the strides reach lies inside its slice; `out` is
+        // borrowed mutably, so nothing aliases it.
+        unsafe {
+            gemm::gemm(
+                PLAIN_ROWS,
+                columns,
+                INNER.min(inner - first),
+                out.as_mut_ptr(),
+                1,
+                columns as isize,
+                added,
+                left.as_ptr(),
+                left_column,
+                left_row,
+                right.as_ptr(),
+                right_column,
+                right_row,
+                if added { 1.0 } else { 0.0 },
+                1.0,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        }
     }
 }
