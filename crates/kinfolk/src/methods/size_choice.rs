@@ -68,3 +68,62 @@ pub(super) fn choose_sizes(embeddings: &Embeddings, k: usize, context: &Context)
     let better = agreement(narrow)? >= agreement(sizes)? + MARGIN;
     Ok(if better { narrow } else { sizes })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+    use crate::testing::on_one_and_three_threads;
+
+    /// 60 identities of 12 rows, `large` ones of 100 rows, and `groups` of 20 identities of 12 rows that share half of their squared
+    /// length, in 64 columns.
+    fn rows(large: usize, groups: usize) -> Embeddings {
+        const DIM: usize = 64;
+        let mut stream = Stream::new(3, Purpose::Image, 0, 0);
+        let mut direction = || -> Vec<f32> { (0..DIM).map(|_| stream.rough_normal()).collect() };
+        let mix = |a: &[f32], b: &[f32], share: f32| -> Vec<f32> {
+            a.iter().zip(b).map(|(a, b)| share.sqrt() * a + (1.0 - share).sqrt() * b).collect()
+        };
+        let mut identities: Vec<(Vec<f32>, usize)> = Vec::new();
+        identities.extend((0..60).map(|_| (direction(), 12)));
+        identities.extend((0..large).map(|_| (direction(), 100)));
+        for _ in 0..groups {
+            let group = direction();
+            identities.extend((0..20).map(|_| (mix(&group, &direction(), 0.5), 12)));
+        }
+        let mut rows = Vec::new();
+        for (identity, size) in identities {
+            (0..size).for_each(|_| rows.extend(mix(&identity, &direction(), 0.6)));
+        }
+        Embeddings::from_rows(rows, DIM, "test").unwrap()
+    }
+
+    fn estimated_and_chosen(rows: &Embeddings) -> [Sizes; 2] {
+        [HalfViews::of(rows, 0).sizes, choose_sizes(rows, 80, &Context::default()).unwrap()]
+    }
+
+    #[test]
+    fn identities_of_one_size_leave_no_choice() {
+        let [estimated, chosen] = estimated_and_chosen(&rows(0, 0));
+        assert!(estimated.0[2] <= estimated.0[1] + OCTAVE, "{estimated}");
+        assert_eq!(estimated, chosen);
+    }
+
+    #[test]
+    fn identities_that_are_really_large_are_not_cut() {
+        let [estimated, chosen] = estimated_and_chosen(&rows(6, 0));
+        assert!(estimated.0[2] > estimated.0[1] + OCTAVE, "{estimated}");
+        assert_eq!(estimated, chosen);
+    }
+
+    #[test]
+    fn groups_of_look_alikes_are_cut_on_any_number_of_threads() {
+        let rows = rows(0, 6);
+        let [one, three] = on_one_and_three_threads(|| estimated_and_chosen(&rows));
+        assert_eq!(one, three);
+        let [estimated, chosen] = one;
+        let [lower, median, upper] = estimated.0;
+        assert!(upper > median + OCTAVE, "{estimated}");
+        assert_eq!(chosen, Sizes([lower, median, median]), "{estimated}");
+    }
+}
