@@ -55,8 +55,9 @@ pub struct KinTrial {
     pub f: f64,
 }
 
-/// Probabilities of a pair that are tried.
-const PROBABILITIES: [f32; 7] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
+/// Probabilities of a pair that are tried. Those farther from even were chosen by chance: held-out identities of one half of CLINC150
+/// chose 0.2, which lost 3.0 / 0.9 points on the other half.
+const PROBABILITIES: [f32; 3] = [0.4, 0.5, 0.6];
 /// Shrinkages that are tried, from the weakest whitening.
 const SHRINKS: [f64; 5] = [0.9, 0.7, 0.5, 0.3, 0.1];
 
