@@ -8,6 +8,8 @@
 //!
 //! Cost beyond the graph: see the stages.
 
+use super::cross_check::CrossCheck;
+use super::halves::Halves;
 use super::size_choice::choose_sizes;
 use crate::centre::centred;
 use crate::connectivity::structural::{Background, Sizes, edge_probabilities};
@@ -235,9 +237,12 @@ pub fn estimate(
     context: &Context,
 ) -> Result<(Vec<f32>, Sizes)> {
     let background = context.timed("background", || Background::of(embeddings, context.seed()));
-    let sizes = context.timed("sizes", || choose_sizes(embeddings, graph.k(), context))?;
-    let probabilities = context
+    let halves = context.timed("halves", || Halves::of(embeddings, graph.k(), context))?;
+    let sizes = context.timed("sizes", || choose_sizes(&halves, context))?;
+    let check = context.timed("cross-check", || CrossCheck::of(&halves, sizes, model, context))?;
+    let mut probabilities = context
         .timed("connectivity", || edge_probabilities(graph, &background, sizes, model, context.progress()))?;
+    check.apply(graph, &mut probabilities);
     Ok((probabilities, sizes))
 }
 

@@ -4,6 +4,8 @@
 //! Cost, for each fold of held-out identities: that of [`kin`](super::kin) for each whitening that is tried (until two in a row
 //! are no better), and of `connectivity/structural/adapt`, with a partition for each probability; and `adapt` once more.
 
+use super::cross_check::CrossCheck;
+use super::halves::Halves;
 use super::kin::{DEFAULT_K, EVEN, KinModel, partition};
 use super::size_choice::choose_sizes;
 use crate::centre::centred;
@@ -146,6 +148,7 @@ struct View<'a> {
     whitening: Option<Whitening>,
     graph: Cow<'a, KnnGraph>,
     background: Background,
+    halves: Halves,
     sizes: Sizes,
 }
 
@@ -157,8 +160,9 @@ impl<'a> View<'a> {
         context: &Context,
     ) -> Result<Self> {
         let background = Background::of(embeddings, context.seed());
-        let sizes = choose_sizes(embeddings, graph.k(), context)?;
-        Ok(View { whitening, graph, background, sizes })
+        let halves = Halves::of(embeddings, graph.k(), context)?;
+        let sizes = choose_sizes(&halves, context)?;
+        Ok(View { whitening, graph, background, halves, sizes })
     }
 }
 
@@ -227,8 +231,9 @@ impl<'a> Labelled<'a> {
     ) -> Result<()> {
         let rows = (0..held_out.len() as u32).filter(|&i| held_out[i as usize]).collect();
         let judge = Judge::new(self.labels, rows);
-        let View { graph, background, sizes, .. } = view;
-        let edges = edge_probabilities(graph, background, *sizes, model, self.context.progress())?;
+        let View { graph, background, halves, sizes, .. } = view;
+        let mut edges = edge_probabilities(graph, background, *sizes, model, self.context.progress())?;
+        CrossCheck::of(halves, *sizes, model, self.context)?.apply(graph, &mut edges);
         for trial in trials {
             let labels = partition(&view.graph, &edges, trial.probability, self.context)?;
             trial.f += judge.score(&labels) / folds as f64;

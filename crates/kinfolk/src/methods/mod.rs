@@ -1,6 +1,8 @@
 //! The methods of this crate. Each composes stages; no stage knows the stages after it.
 
+mod cross_check;
 mod density;
+mod halves;
 mod kin;
 mod kin_training;
 mod size_choice;
