@@ -199,7 +199,7 @@ fn the_default_is_compared_with_other_methods_on_every_set() {
     all_within(&lines, 7, 100.0);
     let (code, _, stderr) = lab(here, &["default", "--data", "data", "--python", "false"]);
     assert_eq!(code, 2);
-    assert!(stderr.contains("expected a Python with numpy, infomap, hdbscan and evoc"), "{stderr}");
+    assert!(stderr.contains("expected a Python with numpy, infomap and evoc"), "{stderr}");
     let (code, _, stderr) = lab(here, &["default", "--data", "set"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("expected files NAME_feat.npy and NAME_label.npy"), "{stderr}");

@@ -8,7 +8,7 @@
 //! - The tree of nearest neighbours of higher density, u_weight, cut at tau.
 //! - HDBSCAN, with its best minimum cluster size.
 //! - FaceMap and FC-ES with their published parameters. Nothing is chosen.
-//! - With `--python`, the PyPI packages `infomap` and `hdbscan`, for reference, and `evoc` with its defaults and the layer that
+//! - With `--python`, the PyPI packages `infomap`, for reference, and `evoc` with its defaults and the layer that
 //!   it chooses itself. Rows that it calls noise are clusters of one row.
 //!
 //! A second table reports whether the edge probabilities of kin mean what they say (`edges`), on these sets and on new synthetic
@@ -61,7 +61,7 @@ pub struct Arguments {
     /// Identities of the synthetic set with the default parameters
     #[arg(long, value_name = "N", default_value_t = 500)]
     identities: usize,
-    /// Python interpreter with the packages infomap, hdbscan and evoc, to compare with them
+    /// Python interpreter with the packages infomap and evoc, to compare with them
     #[arg(long, value_name = "PYTHON")]
     python: Option<PathBuf>,
     /// Seed of the synthetic sets

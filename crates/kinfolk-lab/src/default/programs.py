@@ -1,14 +1,13 @@
-"""Runs PyPI's `infomap`, `hdbscan` and `evoc`, for `kinfolk bench default --python PYTHON`.
+"""Runs PyPI's `infomap` and `evoc`, for `kinfolk bench default --python PYTHON`.
 
-    pip install numpy infomap hdbscan evoc
+    pip install numpy infomap evoc
     python programs.py DIR
 
 DIR holds features.npy (unit rows) and graph.npz (`kinfolk knn`, the nearest 40). Labels of every run go to DIR, and a line for
 each is printed: program, setting, file, seconds of the run, with tabs. Infomap: two levels, directed flow, edges weighted by
-their cosine, at thresholds from 0 to 0.85. hdbscan: on the rows; above 30,000 rows it is left out, because it is quadratic.
-evoc: on the rows, with its defaults and a seed; its labels are those of the layer that it chooses itself. Its seconds are those of
-a second run, because its functions are compiled during the first. Noise of hdbscan and evoc becomes clusters of one row, as
-kinfolk counts it.
+their cosine, at thresholds from 0 to 0.8. evoc: on the rows, with its defaults and a seed; its labels are those of the layer that
+it chooses itself. Its seconds are those of a second run, because its functions are compiled during the first. Its noise becomes
+clusters of one row, as kinfolk counts it.
 """
 
 import sys
@@ -20,8 +19,6 @@ import numpy as np
 
 # Calls that work in versions 1 and 2 of infomap alike are deprecated in 2.
 warnings.filterwarnings("ignore")
-
-MOST_ROWS_OF_HDBSCAN = 30_000
 
 
 def infomap_labels(ids, similarities, threshold):
@@ -39,12 +36,6 @@ def infomap_labels(ids, similarities, threshold):
     for node, module in infomap.get_modules().items():
         labels[node] = module
     return labels
-
-
-def hdbscan_labels(features, least):
-    from hdbscan import HDBSCAN
-
-    return without_noise(HDBSCAN(min_cluster_size=least).fit(features).labels_)
 
 
 def evoc_labels(features):
@@ -66,11 +57,9 @@ def main(directory):
     with np.load(directory / "graph.npz") as arrays:
         ids, similarities = arrays["ids"], arrays["similarities"]
     runs = [
-        ("infomap", f"threshold {step / 20:.2f}", infomap_labels, (ids, similarities, step / 20))
-        for step in range(18)
+        ("infomap", f"threshold {step / 10:.1f}", infomap_labels, (ids, similarities, step / 10))
+        for step in range(9)
     ]
-    if len(features) <= MOST_ROWS_OF_HDBSCAN:
-        runs += [("hdbscan", f"clusters from {least}", hdbscan_labels, (features, least)) for least in [2, 3, 5, 10]]
     evoc_labels(features)
     runs.append(("evoc", "nothing", evoc_labels, (features,)))
     for number, (program, setting, labels, arguments) in enumerate(runs):

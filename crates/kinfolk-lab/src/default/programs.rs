@@ -1,4 +1,4 @@
-//! Runs the PyPI packages `infomap`, `hdbscan` and `evoc` on a set, by a Python interpreter that has them.
+//! Runs the PyPI packages `infomap` and `evoc` on a set, by a Python interpreter that has them.
 
 use kinfolk::io::{GraphLayout, read_labels, write_graph, write_npy_f32};
 use kinfolk::{Embeddings, Error, KnnGraph};
@@ -20,7 +20,7 @@ pub struct Run {
 
 /// Refuses an interpreter that lacks the packages, before anything is measured.
 pub fn check_python(python: &Path) -> Result<(), Failure> {
-    let ran = Command::new(python).args(["-c", "import numpy, infomap, hdbscan, evoc"]).output();
+    let ran = Command::new(python).args(["-c", "import numpy, infomap, evoc"]).output();
     let ran = ran.map_err(|e| Error::io(python, e))?;
     if ran.status.success() {
         return Ok(());
@@ -28,7 +28,7 @@ pub fn check_python(python: &Path) -> Result<(), Failure> {
     let said = String::from_utf8_lossy(&ran.stderr);
     let found = said.lines().last().unwrap_or("none of them").to_owned();
     Err(Failure::Usage(format!(
-        "--python {}: expected a Python with numpy, infomap, hdbscan and evoc, found {found}",
+        "--python {}: expected a Python with numpy, infomap and evoc, found {found}",
         python.display()
     )))
 }
@@ -65,7 +65,7 @@ fn run_in(
         .map_err(|e| Error::io(python, e))?;
     if !ran.status.success() {
         return Err(Failure::Usage(format!(
-            "--python {}: expected infomap, hdbscan and evoc to succeed, found {}",
+            "--python {}: expected infomap and evoc to succeed, found {}",
             python.display(),
             ran.status
         )));
