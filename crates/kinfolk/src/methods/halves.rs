@@ -22,7 +22,7 @@ const COLUMNS: usize = 4;
 pub(super) struct Halves {
     /// The sizes of identities, as estimated.
     pub(super) sizes: Sizes,
-    /// None if there are too few columns.
+    /// None if there are too few columns or only one row.
     halves: Option<[Half; 2]>,
 }
 
@@ -44,7 +44,8 @@ impl Halves {
         let seed = context.seed();
         let views = HalfViews::of(embeddings, seed);
         let sizes = views.sizes;
-        if embeddings.dim() < COLUMNS {
+        // One row has no neighbours.
+        if embeddings.dim() < COLUMNS || k == 0 {
             return Ok(Self { sizes, halves: None });
         }
         let n = embeddings.len();
@@ -66,7 +67,7 @@ impl Halves {
         Ok(Self { sizes, halves: Some([half(&one)?, half(&other)?]) })
     }
 
-    /// What each half says if identities have these sizes; none if there are too few columns.
+    /// What each half says if identities have these sizes; none if there are too few columns or only one row.
     pub(super) fn opinions(
         &self,
         sizes: Sizes,

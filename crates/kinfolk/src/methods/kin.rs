@@ -280,6 +280,10 @@ mod tests {
     #[test]
     fn the_smallest_sets_have_labels() {
         assert_eq!(labels(vec![1.0, 0.0], 2), [0]);
+        assert_eq!(labels(vec![1.0; 8], 8), [0]);
+        for rows in 2..6 {
+            assert_eq!(labels((0..8 * rows).map(|at| (at * at % 11) as f32).collect(), 8).len(), rows);
+        }
         assert_eq!(labels(vec![1.0, 0.0, -1.0, 0.0], 2).len(), 2);
     }
 
