@@ -202,8 +202,11 @@ fn nearest(embeddings: &Embeddings, vectors: &[f32], ids: &[u32]) -> Vec<Vec<u32
         }
         one
     };
-    let lists = (0..n.div_ceil(Cohort::BLOCK))
+    // Every part keeps lists of its own, so there are no more parts than threads.
+    let blocks = n.div_ceil(Cohort::BLOCK);
+    let lists = (0..blocks)
         .into_par_iter()
+        .with_min_len(blocks.div_ceil(rayon::current_num_threads()))
         .fold(none, look)
         .map(|(lists, _)| lists)
         .reduce(|| none().0, join);
