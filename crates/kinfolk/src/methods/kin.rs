@@ -2,6 +2,8 @@
 //!
 //! 1. What all rows share is subtracted (`centre`), and the K nearest neighbours of every row are found.
 //! 2. A network estimates the probability of every edge that it joins rows of one identity (`connectivity/structural`).
+//!    Between rows with few relatives it is corrected by what two halves of the coordinates confirm of each other
+//!    (`cross_check`).
 //! 3. The map equation partitions the graph of all edges, weighted by their probabilities, with loops for which two rows
 //!    without other edges join if they are more likely of one identity than not (`partition/map_equation`). Larger groups are
 //!    judged by all edges between them.
@@ -111,7 +113,7 @@ crate::parameters! {
     /// Parameters of [`Kin`].
     #[derive(Debug, Clone, PartialEq)]
     pub struct KinParams {
-        /// Which error to avoid: precision (avoids mixing identities), recall (avoids splitting them), balanced, or a
+        /// Which error to avoid: precision (avoids mixing identities), recall (avoids splitting them), balanced, or
         /// how probable an edge must be to join two rows, from 0 to 1.
         pub prefer: Prefer = Prefer::Balanced, "precision, balanced, recall or a probability from 0 to 1",
             |prefer| !matches!(prefer, Prefer::Probability(p) if !(0.0..=1.0).contains(p));
@@ -240,9 +242,11 @@ pub fn estimate(
     let halves = context.timed("halves", || Halves::of(embeddings, graph.k(), context))?;
     let sizes = context.timed("sizes", || choose_sizes(&halves, context))?;
     let check = context.timed("cross-check", || CrossCheck::of(&halves, sizes, model, context))?;
-    let mut probabilities = context
-        .timed("connectivity", || edge_probabilities(graph, &background, sizes, model, context.progress()))?;
-    check.apply(graph, &mut probabilities);
+    let probabilities = context.timed("connectivity", || -> Result<Vec<f32>> {
+        let mut probabilities = edge_probabilities(graph, &background, sizes, model, context.progress())?;
+        check.apply(graph, &mut probabilities);
+        Ok(probabilities)
+    })?;
     Ok((probabilities, sizes))
 }
 

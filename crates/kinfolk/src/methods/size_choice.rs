@@ -3,10 +3,9 @@
 //! `connectivity/structural/views` estimates the quartiles of the sizes of identities. The upper one is too large where whole
 //! groups of identities look alike. Such groups are then merged, and which ones is a matter of chance: the partition by one half
 //! of the coordinates disagrees with that by the other. So the rows are clustered by each half (`halves`), with the sizes as
-//! estimated and with an upper quartile no larger than the median. The latter is taken if the halves
-//! agree better on it, by at least 3 points of BCubed F. (Pairwise F is decided by whether one large identity happens to split in
-//! one half.) Where the two quartiles are within an octave, the choice would change little and
-//! is not made.
+//! estimated and with an upper quartile no larger than the median. The latter is taken if the halves agree better on it, by at
+//! least 3 points of BCubed F. (Pairwise F is decided by whether one large identity happens to split in one half.) Where the
+//! two quartiles are within an octave, the choice would change little and is not made.
 //!
 //! Cost: with a choice, two opinions of `halves`.
 
