@@ -7,6 +7,7 @@
 //! | `default` | the default method compared with others at their best threshold |
 //! | `ablations` | the effect of each part of the paper's method |
 //! | `speed` | the stages that dominate the time |
+//! | `recognition` | pseudo-labels that improve a recogniser of images |
 //! | `pretrain` | training of the weights that are built into `kin` |
 
 mod ablations;
@@ -19,6 +20,7 @@ mod labelled;
 mod measure;
 mod picture;
 mod pretrain;
+mod recognition;
 mod scores;
 mod speed;
 mod tables;
@@ -71,6 +73,8 @@ enum Command {
     Calibrate(calibrate::Arguments),
     /// F against run time for all methods (Figure 4 of the paper)
     Runtime(runtime::Arguments),
+    /// A recogniser of images, trained with pseudo-labels of more and more unlabelled images (Figure 5 of the paper)
+    Recognition(recognition::Arguments),
     /// Every table and figure, each into its own directory
     All(all::Arguments),
     /// Train weights like those that are built into kin, from a seed
@@ -114,6 +118,7 @@ fn execute(arguments: Arguments) -> Result<(), Failure> {
         Command::Published(a) => published::run(a),
         Command::Calibrate(a) => calibrate::run(a),
         Command::Runtime(a) => runtime::run(a),
+        Command::Recognition(a) => recognition::run(a),
         Command::All(a) => all::run(a),
         Command::Pretrain(a) => pretrain::run(a),
     }

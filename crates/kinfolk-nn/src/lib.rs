@@ -18,6 +18,9 @@
 mod apply;
 mod checkpoint;
 #[cfg(feature = "training")]
+#[doc(hidden)]
+pub mod laboratory;
+#[cfg(feature = "training")]
 mod learn;
 mod methods;
 mod model_file;

@@ -4,6 +4,7 @@
 pub use crate::centre::centred;
 pub use crate::connectivity::structural::{EdgeExamples, EdgeTraining, fit_edge_model};
 pub use crate::graph::weighted_sum;
+pub use crate::io::read_integers;
 pub use crate::knn::Kernel;
 pub use crate::methods::{estimate, partition};
 pub use crate::problem::search;

@@ -44,6 +44,8 @@ pub enum Purpose {
     Picture,
     /// Halves of the coordinates, and the rows that are compared in them.
     Views,
+    /// A recogniser of images: its parts of a set, its weights, the order of its images and their distortions.
+    Recogniser,
 }
 
 /// The state of a generator of 64-bit words.

@@ -10,6 +10,7 @@ use super::part::Part;
 use crate::measure::measure;
 use kinfolk::metrics::evaluate;
 use kinfolk::{Context, Error, Method, Problem};
+use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -154,18 +155,26 @@ impl Comparison {
         }
     }
 
+    /// The labels that a method gives to the rows of a part with its chosen setting, however long it takes.
+    pub fn labels(&self, candidate: &Candidate, part: &Part) -> Result<Vec<i64>, Failure> {
+        let setting = candidate
+            .setting
+            .as_ref()
+            .map_err(|_| Failure::Usage(format!("{}: {}", candidate.name(), self.chosen(candidate))))?;
+        let method = self.method(&candidate.listed, setting, part.labels.len())?;
+        let (bars, problem) = (Bars::default(), problem(&*method, part)?);
+        Ok(method.run(&problem, &Context::new(&bars).with_seed(self.options.seed))?.labels)
+    }
+
     /// One run. Seconds are from rows to labels, including the search for neighbours if the method needs them.
     pub fn run(&self, method: &dyn Method, part: &Part) -> Result<Outcome, Failure> {
-        let (own, least_k) = OWN_SEARCH;
-        let searches = method.info().name == own && part.graph.k() < least_k;
-        let problem = Problem::new(&part.features);
-        let problem = if searches { problem } else { problem.with_graph(&part.graph)? };
+        let problem = problem(method, part)?;
         let (limit, seed) = (Duration::from_secs_f64(self.limit), self.options.seed);
         match within(limit, |progress| method.run(&problem, &Context::new(progress).with_seed(seed))) {
             None => Ok(Outcome::Stopped),
             Some((Err(error @ Error::Parameter { .. }), _)) => Ok(Outcome::Refused(error.to_string())),
             Some((found, seconds)) => {
-                let searching = match !searches && method.uses_graph(part.labels.len()) {
+                let searching = match !searches(method, part) && method.uses_graph(part.labels.len()) {
                     true => part.searching,
                     false => 0.0,
                 };
@@ -202,4 +211,16 @@ impl Comparison {
             (Err(_), _) => format!("the first setting took more than {} s", self.limit),
         }
     }
+}
+
+/// Whether a method searches for its own neighbours.
+fn searches(method: &dyn Method, part: &Part) -> bool {
+    let (own, least_k) = OWN_SEARCH;
+    method.info().name == own && part.graph.k() < least_k
+}
+
+/// The rows, and their graph unless the method searches for its own.
+fn problem<'a>(method: &dyn Method, part: &'a Part) -> kinfolk::Result<Problem<'a>> {
+    let problem = Problem::new(&part.features);
+    if searches(method, part) { Ok(problem) } else { problem.with_graph(&part.graph) }
 }

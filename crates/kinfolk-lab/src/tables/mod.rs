@@ -34,4 +34,6 @@ pub mod runtime;
 pub mod table1;
 pub mod table2;
 
+pub use comparison::Comparison;
 pub use options::TableOptions;
+pub use part::Part;

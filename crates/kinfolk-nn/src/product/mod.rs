@@ -22,7 +22,7 @@ const PLAIN_ROWS: usize = 32;
 
 /// A matrix in a slice that is row-major, or of which the transpose is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Matrix<'a> {
+pub struct Matrix<'a> {
     values: &'a [f32],
     rows: usize,
     columns: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Matrix<'a> {
 
 impl<'a> Matrix<'a> {
     /// `values` holds rows of `columns`.
-    pub(crate) fn new(values: &'a [f32], columns: usize) -> Self {
+    pub fn new(values: &'a [f32], columns: usize) -> Self {
         let rows = values.len().checked_div(columns).unwrap_or(0);
         assert_eq!(values.len(), rows * columns, "expected rows of {columns}");
         Self { values, rows, columns, stride: columns, transposed: false }
@@ -50,7 +50,7 @@ impl<'a> Matrix<'a> {
 
     /// Its transpose, in place.
     #[cfg(any(test, feature = "training"))]
-    pub(crate) fn transpose(self) -> Self {
+    pub fn transpose(self) -> Self {
         Self { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
     }
 
@@ -123,7 +123,7 @@ pub(crate) fn multiply(left: Matrix, right: &Right, out: &mut [f32]) {
 
 /// `left` times `right`, row-major; on all threads. `finish` is then given some rows and the number of the first.
 #[cfg(any(test, feature = "training"))]
-pub(crate) fn product(left: Matrix, right: Matrix, finish: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+pub fn product(left: Matrix, right: Matrix, finish: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
     assert_eq!(left.columns, right.rows, "the columns of the left must be the rows of the right");
     let columns = right.columns;
     let mut out = vec![0.0; left.rows * columns];

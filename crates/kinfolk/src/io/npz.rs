@@ -8,6 +8,7 @@ use super::element::Accept;
 use crate::{Error, Result};
 use flate2::read::DeflateDecoder;
 use std::io::{Cursor, Read};
+use std::path::Path;
 use zip::{CompressionMethod, ZipArchive};
 
 /// A deflated byte stands for at most this many: one bit for a length code of 258 bytes, one for its
@@ -96,6 +97,30 @@ impl<'a> Archive<'a> {
 /// The named matrix, or the first one.
 pub(crate) fn unit_rows<'a>(bytes: &'a [u8], name: Option<&str>, place: &str) -> Result<UnitRows<'a>> {
     Archive::open(bytes, place)?.array(name, Accept::Floats)?.into_unit_rows()
+}
+
+/// The shape and the values of a named array of integers, the last index fastest; `None` if the archive does not have it.
+pub fn read_integers(path: &Path, name: &str) -> Result<Option<(Vec<usize>, Vec<i64>)>> {
+    let (bytes, place) = (super::map_file(path)?, path.display().to_string());
+    let mut archive = Archive::open(&bytes, &place)?;
+    if !archive.contains(name) {
+        return Ok(None);
+    }
+    let array = archive.array(Some(name), Accept::Integers)?;
+    let (shape, place) = (array.header.shape.clone(), array.place().to_owned());
+    if array.header.fortran && shape.len() > 1 {
+        return Err(Error::format(place, "an array in C order", "one in Fortran order"));
+    }
+    let mut values = Vec::new();
+    array.for_each_block(|_, block| {
+        for value in block.bytes.chunks_exact(block.element.size()) {
+            let value = block.element.read_integer(value);
+            let fits = i64::try_from(value);
+            values.push(fits.map_err(|_| Error::format(&place, "values of int64", value.to_string()))?);
+        }
+        Ok(())
+    })?;
+    Ok(Some((shape, values)))
 }
 
 /// Fails at the end if the bytes were not those that were archived.
