@@ -97,6 +97,7 @@ pub mod metrics;
 mod partition;
 mod problem;
 mod progress;
+mod pseudo_labels;
 #[doc(hidden)]
 pub mod random;
 pub mod results;
@@ -122,6 +123,7 @@ pub use methods::{
 };
 pub use problem::{GraphReport, MAX_K, Neighbours, Problem};
 pub use progress::{Progress, Quiet};
+pub use pseudo_labels::{PseudoLabelParams, PseudoLabels, pseudo_labels};
 pub use review::{Doubt, review};
 
 // Inside the crate every name has one path.

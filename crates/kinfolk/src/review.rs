@@ -154,6 +154,7 @@ mod tests {
             min_probability: 0.4,
             inside: vec![None, edge(0, 0.99), edge(1, 0.6), None, edge(3, 0.9)],
             outside: vec![None, edge(3, 0.2), edge(4, 0.3), None, edge(1, 0.1)],
+            ..EdgeEvidence::default()
         };
         let report = Report::new(&Kin::default(), None, &Context::default());
         let found = Clustering::new(vec![0, 0, 0, 1, 1], Reason::Edges(evidence), report);

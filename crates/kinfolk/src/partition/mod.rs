@@ -7,6 +7,7 @@
 //!
 //! `map_equation` needs no links and no tau: it partitions a weighted graph into modules in which a random walk stays long.
 
+mod cohesion;
 mod disjoint_sets;
 mod limited;
 mod map_equation;
@@ -15,6 +16,7 @@ mod number;
 mod spanning;
 mod tree;
 
+pub use cohesion::Cohesion;
 pub use disjoint_sets::DisjointSets;
 pub use limited::{SizeLimit, limited_components};
 pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};

@@ -6,6 +6,7 @@
 //!
 //! Cost: O(E log E) for the E edges inside clusters, each cluster on one thread; 28 bytes for each row.
 
+use super::Cohesion;
 use crate::knn::dot;
 use crate::{Embeddings, KnnGraph, Links};
 use rayon::prelude::*;
@@ -34,6 +35,8 @@ pub struct EdgeEvidence {
     pub inside: Vec<Option<Edge>>,
     /// For each row its most probable edge to another cluster, if any was considered.
     pub outside: Vec<Option<Edge>>,
+    /// For each cluster its edges, summed.
+    pub clusters: Vec<Cohesion>,
 }
 
 impl EdgeEvidence {
@@ -70,7 +73,8 @@ impl EdgeEvidence {
         };
         let edges = parents.par_iter().enumerate().map_init(|| vec![false; graph.len()], edges);
         let (inside, outside) = edges.unzip();
-        EdgeEvidence { min_probability: pair, inside, outside }
+        let clusters = Cohesion::of_clusters(graph, probabilities, labels);
+        EdgeEvidence { min_probability: pair, inside, outside, clusters }
     }
 
     /// With the cosines of these rows, instead of those of the graph, which may be one of centred or whitened rows.
