@@ -72,7 +72,7 @@ impl From<Error> for Failure {
 }
 
 /// Fields that have an option of their own.
-const OPTIONS: [&str; 31] = [
+const OPTIONS: [&str; 33] = [
     "batch",
     "clusters",
     "confidence",
@@ -87,6 +87,8 @@ const OPTIONS: [&str; 31] = [
     "labels",
     "layers",
     "learning_rate",
+    "least_probability",
+    "least_size",
     "loss",
     "method",
     "methods",

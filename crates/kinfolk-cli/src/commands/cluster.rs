@@ -1,12 +1,13 @@
 //! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
 
+use super::pseudo_labels::{self, PseudoLabelOptions};
 use super::{Features, MethodParameters, Neighbours, method_names};
 use crate::bars::Bars;
 use crate::failure::{Failure, Places};
 use crate::picture::draw_levels;
 use crate::{machine, table};
 use clap::Args;
-use kinfolk::io::{check_label_count, read_graph, read_labels};
+use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
 use kinfolk::results::{LevelInfo, Run, write_results_with_picture};
 use kinfolk::{Clusterer, Clustering, Error, KnnGraph, Method, Problem, Progress, Reason};
@@ -21,6 +22,9 @@ use std::time::Instant;
 
           kinfolk cluster faces.npy -o album --levels
           also writes album/levels.npy, album/levels.csv and album/levels.svg: finer and coarser clusters
+
+          kinfolk cluster faces.npy -o album --pseudo-labels classes.npy --least-size 5 --least-probability 0.9
+          also writes classes.npy: the clusters that are worth training a network on, -1 for all other rows
 
 Options that a method does not use are refused. docs/methods.md describes all methods and their parameters.")]
 pub struct Arguments {
@@ -49,6 +53,8 @@ pub struct Arguments {
     /// Also write nested partitions from fine to coarse, with the persistence of each and a picture of them; for kin
     #[arg(long)]
     levels: bool,
+    #[command(flatten)]
+    pseudo_labels: PseudoLabelOptions,
     /// True labels, to score the result
     #[arg(long, value_name = "LABELS")]
     labels: Option<PathBuf>,
@@ -154,6 +160,7 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     };
     let graph = arguments.graph.as_ref().map(|path| read_graph(path, Some(embeddings.len()))).transpose()?;
     let method = method(arguments)?;
+    arguments.pseudo_labels.check(&directory, method.info())?;
     let mut problem = Problem::new(&embeddings).with_search(arguments.neighbours.search());
     if let Some(graph) = &graph {
         check_neighbours(arguments, graph)?;
@@ -182,9 +189,14 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     }
     run.seconds.insert("read".to_owned(), reading.as_secs_f64().into());
     run.cost = machine::cost();
-    run.scores = truth.map(|truth| evaluate(&truth, &found.labels)).transpose()?;
+    run.scores = truth.as_ref().map(|truth| evaluate(truth, &found.labels)).transpose()?;
+    let classes = arguments.pseudo_labels.start(&found, truth.as_deref(), &directory)?;
+    let (classes, info) = classes.unzip();
+    run.pseudo_labels = info;
     let picture = found.levels.as_ref().map(draw_levels);
     write_results_with_picture(&directory, &found, &run, picture.as_deref())?;
+    // All that can fail for want of space has been written.
+    classes.map(AtomicFile::commit).transpose()?;
 
     if arguments.json {
         print!("{}", run.to_json());
@@ -200,6 +212,9 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
         start.elapsed().as_secs_f64(),
         directory.display()
     );
+    if let Some(info) = &run.pseudo_labels {
+        println!("{}", pseudo_labels::summary(info, embeddings.len()));
+    }
     if !run.levels.is_empty() {
         print_levels(&run);
     }

@@ -7,6 +7,7 @@ pub mod eval;
 pub mod explain;
 pub mod import;
 pub mod knn;
+mod pseudo_labels;
 pub mod synth;
 pub mod train;
 

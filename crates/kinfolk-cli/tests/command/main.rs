@@ -3,6 +3,7 @@
 mod cluster;
 mod levels;
 mod options;
+mod pseudo_labels;
 mod refused_files;
 mod results;
 mod train;

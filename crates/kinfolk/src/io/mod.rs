@@ -22,7 +22,7 @@ mod parquet;
 pub use atomic::AtomicFile;
 pub use graph_file::{GraphLayout, parse_graph, read_graph, write_graph};
 pub use labels::{LabelFormat, check_label_count, parse_labels, read_labels};
-pub use npy::{NpyF32Writer, write_npy_f32, write_npy_i64};
+pub use npy::{NpyF32Writer, start_npy_i64, write_npy_f32, write_npy_i64};
 pub(crate) use npy::{header_bytes, write_npy_i64_to};
 #[doc(hidden)]
 pub use npz::read_integers;

@@ -228,6 +228,13 @@ pub fn write_npy_i64(path: &Path, values: &[i64]) -> Result<()> {
     file.commit()
 }
 
+/// The same up to [`AtomicFile::commit`], which makes it appear: written and synchronised under a temporary name.
+pub fn start_npy_i64(path: &Path, values: &[i64]) -> Result<AtomicFile> {
+    let mut file = AtomicFile::create(path)?;
+    write_npy_i64_to(&mut file, values).and_then(|()| file.sync()).map_err(|e| Error::io(path, e))?;
+    Ok(file)
+}
+
 /// Writes the bytes of such a file.
 pub(crate) fn write_npy_i64_to(file: &mut AtomicFile, values: &[i64]) -> std::io::Result<()> {
     file.write_all(&header_bytes("i8", &[values.len()]))?;

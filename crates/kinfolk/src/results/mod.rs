@@ -10,7 +10,9 @@ mod levels;
 mod run;
 
 pub use clusters_csv::parse_clusters;
-pub use run::{ClusterCounts, Cost, Features, GraphInfo, LevelInfo, RUN_FORMAT, Run, json_scalar};
+pub use run::{
+    ClusterCounts, Cost, Features, GraphInfo, LevelInfo, PseudoLabelInfo, RUN_FORMAT, Run, json_scalar,
+};
 
 use crate::io::{AtomicFile, ReadOptions, read_embeddings, write_npy_i64_to};
 use crate::{Clustering, Criterion, Error, Explainer, Result, review};

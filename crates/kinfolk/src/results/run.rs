@@ -1,7 +1,9 @@
 //! `run.json`: the input, the parameters, the result and the cost of a run.
 
 use crate::metrics::Scores;
-use crate::{Clustering, Embeddings, Error, GraphReport, Level, Levels, Result};
+use crate::{
+    Clustering, Embeddings, Error, GraphReport, Level, Levels, PseudoLabelParams, PseudoLabels, Result,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -33,6 +35,9 @@ pub struct Run {
     /// The levels, fine to coarse, if they were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelInfo>,
+    /// The pseudo-labels, if they were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pseudo_labels: Option<PseudoLabelInfo>,
     /// Notes for the reader of the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -140,6 +145,47 @@ impl From<&Level> for LevelInfo {
     }
 }
 
+/// A file of pseudo-labels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PseudoLabelInfo {
+    /// Its path.
+    pub file: PathBuf,
+    /// Rows of the smallest cluster that was kept.
+    pub least_size: usize,
+    /// The least probability of a cluster that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_probability: Option<f32>,
+    /// The number of classes.
+    pub classes: usize,
+    /// The number of rows that have a class.
+    pub rows: usize,
+    /// Their share.
+    pub share: f64,
+    /// The probability that two rows of one class are of one identity, if the method estimates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_precision: Option<f32>,
+    /// The share of pairs in one class that are of one identity, if true labels were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
+}
+
+impl PseudoLabelInfo {
+    /// Describes the pseudo-labels in a file.
+    pub fn new(file: &Path, params: &PseudoLabelParams, found: &PseudoLabels) -> Self {
+        PseudoLabelInfo {
+            file: file.to_owned(),
+            least_size: params.least_size,
+            least_probability: params.least_probability,
+            classes: found.classes,
+            rows: found.kept,
+            share: found.share(),
+            expected_precision: found.expected_precision,
+            precision: None,
+        }
+    }
+}
+
 /// Processor time and memory of a run; `None` if the system does not provide it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
@@ -182,6 +228,7 @@ impl Run {
                 largest: sizes.iter().max().copied(),
             },
             levels: found.levels.iter().flat_map(Levels::levels).map(LevelInfo::from).collect(),
+            pseudo_labels: None,
             notes: report.notes.clone(),
             seconds: seconds.map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect(),
             cost: Cost::default(),
