@@ -16,6 +16,7 @@ from ._arrays import graph as as_graph
 from ._arrays import labels as as_labels
 from ._arrays import matrix
 from ._levels import Levels
+from ._pseudo_labels import PseudoLabels, pseudo_labels
 from ._work import Job, neighbours, parameter_texts, seed
 from ._zero_rows import RowsWithDirection
 
@@ -71,6 +72,9 @@ class Kinfolk:
     doubts_ : structured array
         Up to 1,000 uncertain decisions, the most doubtful first: whether ``row`` and ``other`` were put ``together``, the
         ``doubt`` (probability that this is wrong), and the numbers of ``rows`` and ``others`` that would change cluster.
+    cluster_probabilities_ : float32 array or None
+        For each cluster the probability that two of its rows are of one identity; 1 for a cluster of one row. ``None`` for
+        methods other than ``kin``.
     levels_ : Levels or None
         With ``levels=True``, nested partitions from fine to coarse, one of which is ``labels_``: ``levels_.labels(level)``,
         ``levels_.cut(height)``, ``levels_.persistence``, ``levels_.default``, ``levels_.plot()``. Printing it shows a table.
@@ -114,6 +118,7 @@ class Kinfolk:
     confidence_: np.ndarray
     edges_: dict[str, np.ndarray]
     doubts_: np.ndarray
+    cluster_probabilities_: np.ndarray | None
     levels_: Levels | None
     k_: int | None
     method_: str
@@ -187,6 +192,37 @@ class Kinfolk:
             )
         labels: np.ndarray = found["labels"]
         return labels
+
+    def pseudo_labels(self, least_size: int = 2, least_probability: float | None = None) -> PseudoLabels:
+        """Classes to train a network on: the clusters of ``fit`` without the small and doubtful ones.
+
+        Parameters
+        ----------
+        least_size : int
+            Rows of the smallest cluster that is kept. A class of one row has no pair to learn from.
+        least_probability : float, optional
+            Clusters in which two rows are less likely of one identity are left out. By default none is. Only for ``kin``.
+
+        Returns
+        -------
+        PseudoLabels
+            ``labels`` (int64, 0, 1, 2 ... by descending size; -1 for rows that are left out), the number of ``classes``, the
+            ``share`` of rows that have one, and ``expected_precision``, the probability that two rows of one class are of
+            one identity.
+
+        >>> from kinfolk import Kinfolk, synth
+        >>> X, y = synth(identities=40, dim=64)
+        >>> found = Kinfolk().fit(X).pseudo_labels(least_size=5, least_probability=0.9)
+        >>> bool((np.bincount(found.labels[found.labels >= 0]) >= 5).all())
+        True
+        >>> found.expected_precision >= 0.9
+        True
+        """
+        if not hasattr(self, "labels_"):
+            raise _not_fitted("pseudo_labels: expected a result of fit, found none")
+        return pseudo_labels(
+            self.labels_, self.cluster_probabilities_, self.method_, least_size, least_probability
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model that ``fit(X, y)`` trained, as the command ``kinfolk train`` does (``.safetensors``)."""
@@ -272,6 +308,7 @@ class Kinfolk:
         self.probabilities_ = found["probability"]
         self.edges_ = found["edges"]
         self.doubts_ = _table(found["doubts"])
+        self.cluster_probabilities_ = _of_clusters(found["labels"], found["cluster_probability"])
         self.levels_ = None if found["levels"] is None else Levels(found["levels"])
         self.k_ = found["k"]
         self.method_ = found["method"]
@@ -361,6 +398,15 @@ def without_rows_of_zeros(run: Any, X: np.ndarray | None, graph: Any) -> dict[st
         others = RowsWithDirection(X, zero)
         found = others.restore(run(others.X, None))
     return found
+
+
+def _of_clusters(labels: np.ndarray, of_rows: np.ndarray | None) -> np.ndarray | None:
+    """The probability of each cluster, from that of the cluster of each row."""
+    if of_rows is None:
+        return None
+    of_clusters = np.ones(labels.max() + 1, dtype=np.float32)
+    of_clusters[labels] = of_rows
+    return of_clusters
 
 
 def _parameters(cls: type) -> dict[str, Any]:

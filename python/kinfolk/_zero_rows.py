@@ -34,6 +34,8 @@ class RowsWithDirection:
         whole["confidence"] = self._spread(found["confidence"], 0)
         whole["parent"] = self._spread(self._back(found["parent"]), -1)
         whole["probability"] = self._spread(found["probability"], 1)
+        if found["cluster_probability"] is not None:
+            whole["cluster_probability"] = self._spread(found["cluster_probability"], 1)
         absent = {"outside": -1, "rank": 0, "rank_back": 0, "shared": 0}
         edges = {**found["edges"]}
         if "outside" in edges:

@@ -71,6 +71,9 @@ fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bo
     let parent = |row: usize| reasons[row].parent.map_or(-1, |parent| i64::from(parent.0));
     all.set_item("parent", column(py, rows, parent))?;
     all.set_item("probability", column(py, rows, |row| found.probability(row).unwrap_or(1.0)))?;
+    let of_clusters = found.cluster_probabilities();
+    let of_clusters = of_clusters.map(|known| column(py, rows, |row| known[found.labels[row] as usize]));
+    all.set_item("cluster_probability", of_clusters)?;
     let edges = PyDict::new(py);
     let similarity = |row: usize| reasons[row].parent.map_or(f32::NAN, |parent| parent.1);
     edges.set_item("similarity", column(py, rows, similarity))?;

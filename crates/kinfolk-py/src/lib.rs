@@ -6,6 +6,7 @@ mod cluster;
 mod errors;
 mod functions;
 mod levels;
+mod pseudo_labels;
 mod registry;
 mod train;
 mod work;
@@ -22,6 +23,8 @@ mod _kinfolk {
     use crate::functions::{explain, knn_graph, run, scores, synth, write};
     #[pymodule_export]
     use crate::levels::{branches, curve, cut, levels};
+    #[pymodule_export]
+    use crate::pseudo_labels::pseudo_labels;
     #[pymodule_export]
     use crate::registry::methods;
     #[pymodule_export]
