@@ -182,6 +182,11 @@ impl Explainer {
         }
         let mut text = format!("{row} - {parent}: similarity {similarity:.3}");
         if let Some(edge) = &line.edge {
+            // A listed edge has a rank at one end at least.
+            if edge.ranks == [0, 0] {
+                text += "; they were contracted to one super vertex";
+                return Some((parent as usize, text));
+            }
             let _ = write!(text, ", {} likely one identity", percent(edge.probability));
             let listed = |rank, by, whom| match rank {
                 0 => format!("{whom} is not among the {} nearest of {by}", self.k),

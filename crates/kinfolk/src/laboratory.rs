@@ -8,6 +8,7 @@ pub use crate::io::read_integers;
 pub use crate::knn::Kernel;
 pub use crate::methods::{estimate, partition};
 pub use crate::problem::search;
+pub use crate::super_vertices::with_super_vertices;
 
 use crate::Embeddings;
 

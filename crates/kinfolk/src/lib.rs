@@ -103,6 +103,7 @@ pub mod random;
 pub mod results;
 mod review;
 pub mod stages;
+mod super_vertices;
 pub mod synth;
 #[cfg(test)]
 mod testing;

@@ -136,7 +136,12 @@ impl Comparison {
     }
 
     /// A method with a setting, for a set of this many rows.
-    fn method(&self, listed: &Listed, setting: &Setting, rows: usize) -> kinfolk::Result<Box<dyn Method>> {
+    pub fn method(
+        &self,
+        listed: &Listed,
+        setting: &Setting,
+        rows: usize,
+    ) -> kinfolk::Result<Box<dyn Method>> {
         let name = listed.info.name;
         let mut method: Box<dyn Method> = match self.fitted(listed.row) {
             Some(fitted) => kinfolk_methods::load(fitted.model.clone(), Some(name))?,

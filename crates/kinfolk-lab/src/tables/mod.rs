@@ -14,6 +14,7 @@
 //! | `comparison` | choosing a setting, running within a time limit (`limit`, `outcome`) |
 //! | `report` | tables and notes on the terminal and in files |
 //! | `paper` | the figures of the paper, shown beside ours |
+//! | `super_vertices` | what they save and cost, as a part of `runtime` |
 //! | `table1`, `table2`, `runtime`, `calibrate`, `published` | the tables |
 //!
 //! Cost: for each method [`grid::SETTINGS`] runs on the training part and one on each test part; the fitting of networks.
@@ -31,6 +32,7 @@ mod part;
 pub mod published;
 mod report;
 pub mod runtime;
+mod super_vertices;
 pub mod table1;
 pub mod table2;
 

@@ -1,5 +1,5 @@
 //! F against time: every method once, mini-batch k-means with several batch sizes, and LTC with proposals at several numbers of
-//! thresholds. Figure 4 of the paper.
+//! thresholds. Figure 4 of the paper. Then what super vertices save and cost (`super_vertices`).
 
 use super::TableOptions;
 use super::comparison::{Candidate, Comparison};
@@ -8,6 +8,7 @@ use super::methods::Listed;
 use super::outcome::{FIELDS, Outcome};
 use super::part::Part;
 use super::report::{Report, describe_both};
+use super::super_vertices;
 use super::table1::{Parts, rows_of};
 use crate::picture::{Dot, Scatter, draw_scatter};
 use clap::Args;
@@ -23,7 +24,8 @@ const THRESHOLDS: [usize; 4] = [1, 2, 4, 8];
 
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench runtime --quick
-          writes bench-runtime/runtime.md, runtime.csv and runtime.svg")]
+          writes bench-runtime/runtime.md, runtime.csv and runtime.svg, and super-vertices.md
+          for the methods that have super vertices")]
 pub struct Arguments {
     #[command(flatten)]
     options: TableOptions,
@@ -106,7 +108,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         csv,
         picture: draw_scatter(&charts),
     };
-    report.write(&comparison)
+    report.write(&comparison)?;
+    super_vertices::compare(&comparison, &test)
 }
 
 /// A run of mini-batch k-means with another batch, or of LTC with proposals at another number of thresholds.

@@ -9,7 +9,7 @@ use crate::apply::{
     mixed_confidence, rebuilt_features, vertex_confidence,
 };
 use crate::{GraphNetwork, LearnedMethod, Linear, ModelFile};
-use kinfolk::laboratory::search;
+use kinfolk::laboratory::{search, with_super_vertices};
 use kinfolk::stages::{Adjacency, DEFAULT_RADIUS, null_cosines};
 use kinfolk::{
     Clustering, Context, Embeddings, Error, GraphReport, KnnParams, Method, MethodInfo, ParamSpec,
@@ -238,6 +238,9 @@ kinfolk::parameters! {
         pub k_rebuild: usize = 80, "at least 1", |k| *k >= 1;
         /// Whether tau follows the size of the set; the default is that of the model, and false if tau is set.
         pub follow: bool = false;
+        /// Rows of a cosine above this are contracted to one super vertex before the search and share its cluster; 1 contracts
+        /// none.
+        pub super_vertices: f32 = 1.0, "a similarity above 0, at most 1", |bound| *bound > 0.0 && *bound <= 1.0;
     }
 }
 
@@ -253,6 +256,7 @@ impl GcnSettings {
             rebuild: config.rebuild,
             k_rebuild: config.k_rebuild,
             follow: config.tau_scale.is_some(),
+            super_vertices: 1.0,
         }
     }
 }
@@ -432,7 +436,10 @@ impl Method for Gcn {
     }
 
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
-        Ok(self.apply(problem, context)?.clustering)
+        self.settings.check()?;
+        with_super_vertices(problem, self.settings.super_vertices, context, |problem| {
+            Ok(self.apply(problem, context)?.clustering)
+        })
     }
 }
 

@@ -51,6 +51,16 @@ impl Links {
         Ok(Self { confidence, m, parents, similarities })
     }
 
+    /// Links from parts that are known to be valid.
+    pub(crate) fn of_valid_parts(
+        confidence: Vec<f32>,
+        m: usize,
+        parents: Vec<u32>,
+        similarities: Vec<f32>,
+    ) -> Self {
+        Self { confidence, m, parents, similarities }
+    }
+
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.confidence.len()

@@ -8,7 +8,7 @@ use super::codes::{Codes, Packed};
 use super::kernel::Kernel;
 use super::sweep::{Queries, Sweep};
 use crate::random::{Purpose, Stream};
-use crate::{Progress, Result};
+use crate::{Embeddings, Progress, Result};
 use rayon::prelude::*;
 
 const ITERATIONS: usize = 5;
@@ -96,6 +96,19 @@ impl Lists {
         progress.check()?;
         Ok(nearest)
     }
+}
+
+/// The rows in about sqrt(N) lists of rows near one another, each ascending. Equal rows are in one list.
+pub(crate) fn near_lists(
+    embeddings: &Embeddings,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<Vec<u32>>> {
+    let (rows, kernel) = (Rows::all(embeddings), Kernel::default());
+    let count = ((rows.len() as f64).sqrt() as usize).max(1);
+    let lists = Lists::train(rows, count, seed, kernel, progress)?;
+    let codes = Codes::quantise(rows, &(0..rows.len() as u32).collect::<Vec<_>>());
+    Ok(group_by_list(&lists.nearest(&codes, kernel, progress)?, count))
 }
 
 /// The members of each list, ascending.

@@ -7,7 +7,7 @@
 //! | `scan` | the few pairs of a tile that beat a threshold |
 //! | `candidates` | the best of each row so far, and the threshold |
 //! | `exact` | all pairs, each once: N^2 D / 2 integer products |
-//! | `lists`, `join` | IVF join: about N^1.5 D products at a recall that is measured |
+//! | `lists`, `join` | IVF join: about N^1.5 D products at a recall that is measured; lists alone for super vertices |
 //! | `copies` | rows that occur often are searched for once |
 //! | `sweep` | some rows against some others, for the join |
 //! | `cohort` | the cosines of all rows with a few, roughly |
@@ -36,6 +36,7 @@ pub(crate) use dot::dot;
 pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
 pub(crate) use knn_graph::once_each;
+pub(crate) use lists::near_lists;
 
 /// Well within 2^31 / 127^2, beyond which products would not fit.
 const MOST_COLUMNS: usize = 65_536;

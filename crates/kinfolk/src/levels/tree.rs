@@ -35,6 +35,11 @@ impl MergeTree {
         Some(Self { rows, merges, heights })
     }
 
+    /// A tree from parts that are known to be valid.
+    pub(crate) fn of_valid_parts(rows: usize, merges: Vec<[u32; 2]>, heights: Vec<f64>) -> Self {
+        Self { rows, merges, heights }
+    }
+
     /// The tree of `links` between rows, (row, row, height), those of the parts of a cluster before that of the cluster.
     /// A height below that of a part is raised to it.
     pub(super) fn of_links(rows: usize, links: &[(u32, u32, f64)]) -> Self {

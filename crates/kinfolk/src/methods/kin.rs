@@ -16,6 +16,7 @@ use super::size_choice::choose_sizes;
 use crate::centre::centred;
 use crate::connectivity::structural::{Background, Sizes, edge_probabilities};
 use crate::problem::search;
+use crate::super_vertices::with_super_vertices;
 use crate::{
     Clustering, Context, EdgeEvidence, EdgeModel, Embeddings, Error, KnnGraph, Levels, MapParams, Method,
     MethodInfo, ParamKind, ParamValue, Parameters, Problem, Reason, Report, Result, WeightedGraph, Whitening,
@@ -117,6 +118,9 @@ crate::parameters! {
         /// how probable an edge must be to join two rows, from 0 to 1.
         pub prefer: Prefer = Prefer::Balanced, "precision, balanced, recall or a probability from 0 to 1",
             |prefer| !matches!(prefer, Prefer::Probability(p) if !(0.0..=1.0).contains(p));
+        /// Rows of a cosine above this are contracted to one super vertex before the search and share its cluster; 1 contracts
+        /// none.
+        pub super_vertices: f32 = 1.0, "a similarity above 0, at most 1", |bound| *bound > 0.0 && *bound <= 1.0;
     }
 }
 
@@ -176,6 +180,14 @@ impl Method for Kin {
 
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.params.check()?;
+        let bound = self.params.super_vertices;
+        with_super_vertices(problem, bound, context, |problem| self.run_whole(problem, context))
+    }
+}
+
+impl Kin {
+    /// Clusters all rows of a problem.
+    fn run_whole(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         let rows = problem.embeddings()?;
         let whitening = self.model.as_ref().and_then(|model| model.whitening.as_ref());
         let embeddings = match whitening {

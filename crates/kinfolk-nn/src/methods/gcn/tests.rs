@@ -173,3 +173,42 @@ fn a_tau_that_is_set_does_not_follow() {
     assert!(!gcn.settings.follow && gcn.settings.tau == 0.5);
     assert!(!Gcn::new(model()).settings.follow);
 }
+
+#[test]
+fn super_vertices_have_the_clusters_of_their_representatives() {
+    let different = 60;
+    let value =
+        |row: usize, column: usize| ((row * 37 + column * 101 + row * column * 13) % 89) as f32 - 44.0;
+    // Copies of the first twenty rows follow.
+    let rows = (0..different).chain(0..20).flat_map(|row| (0..4).map(move |column| value(row, column)));
+    let embeddings = Embeddings::from_rows(rows.collect(), 4, "test").unwrap();
+    let first = Embeddings::from_rows(embeddings.as_slice()[..different * 4].to_vec(), 4, "test").unwrap();
+    for (gcn, name) in [(Gcn::new(model()), "gcn-ve"), (Gcn::vertex_only(model()), "gcn-v")] {
+        let mut gcn = gcn;
+        gcn.settings.m = 2;
+        let run = |bound: f32, rows: &Embeddings| {
+            let mut gcn = gcn.clone();
+            gcn.set("super_vertices", &bound.to_string()).unwrap();
+            gcn.run(&Problem::new(rows), &Context::default()).unwrap()
+        };
+        assert_eq!(gcn.info().name, name);
+        let (found, alone) = (run(0.999_999, &embeddings), run(1.0, &first));
+        assert_eq!(found.report.notes[0], "80 rows contracted to 60 super vertices");
+        assert_eq!(found.labels[..20], found.labels[different..]);
+        let same = kinfolk::metrics::evaluate(&alone.labels, &found.labels[..different]).unwrap();
+        assert_eq!(same.bcubed.f, 1.0);
+        let tree = found.tree().unwrap();
+        assert_eq!(tree.links.parent(different).unwrap().0, 0);
+        assert_eq!(tree.links.of(5), alone.tree().unwrap().links.of(5));
+        assert!(kinfolk::Explainer::new(&found).unwrap().explain(different, Some(0)).is_ok());
+        // Without near rows nothing changes.
+        assert_eq!(run(0.999_999, &first).labels, alone.labels);
+        for wrong in ["0", "1.5", "NaN"] {
+            let message = gcn.clone().set("super_vertices", wrong).unwrap_err().to_string();
+            assert_eq!(
+                message,
+                format!("super_vertices: expected a similarity above 0, at most 1, found {wrong}")
+            );
+        }
+    }
+}
