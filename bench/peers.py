@@ -50,13 +50,14 @@ DEFAULTS = {
     "aro": {"threshold": 0.5},
     "cdp": {"th": 0.6, "max_size": 300, "step": 0.05},
     "hdbscan": {"min_cluster_size": 3, "min_samples": 2},
+    "optics": {"min": 3, "xi": 0.05},
     "spectral": {"clusters": None, "assign": "kmeans"},
     "meanshift": {"bandwidth": 0.9, "seeds": "rows"},
 }
-ON_GRAPH = {"dbscan-knn", "chinese-whispers", "chinese-whispers-dlib", "infomap", "aro", "cdp", "spectral"}
+ON_GRAPH = {"dbscan-knn", "chinese-whispers", "chinese-whispers-dlib", "infomap", "aro", "cdp", "optics", "spectral"}
 # Peers that make their own graph.
 PEER_ON_ROWS = {"chinese-whispers-dlib"}
-WITH_NOISE = {"dbscan", "dbscan-knn", "hdbscan"}
+WITH_NOISE = {"dbscan", "dbscan-knn", "hdbscan", "optics"}
 RANDOM = {"kmeans", "minibatch-kmeans", "chinese-whispers", "chinese-whispers-dlib", "spectral", "infomap"}
 
 
@@ -228,6 +229,21 @@ def hdbscan(x, p, _):
     return hdbscan.HDBSCAN(min_cluster_size=p["min_cluster_size"], min_samples=p["min_samples"]).fit(x).labels_
 
 
+def optics(graph, p, _):
+    from sklearn.cluster import OPTICS
+
+    ids, similarities = graph
+    n, k = ids.shape
+    distances = np.maximum(1 - similarities.ravel().astype(np.float64), 0)
+    # A stored zero is an edge between copies, so an edge in one direction is added to the other before they are merged.
+    rows, columns = np.repeat(np.arange(n), k), ids.ravel().astype(np.int64)
+    rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    pairs, first = np.unique(rows * n + columns, return_index=True)
+    symmetric = csr_matrix((np.tile(distances, 2)[first], (pairs // n, pairs % n)), shape=(n, n))
+    method = {"cluster_method": "dbscan", "eps": p["eps"]} if p.get("extraction") == "threshold" else {"xi": p["xi"]}
+    return OPTICS(min_samples=p["min"], metric="precomputed", n_jobs=-1, **method).fit(symmetric).labels_
+
+
 def spectral(graph, p, seed):
     from sklearn.cluster import SpectralClustering
 
@@ -262,6 +278,7 @@ PEERS = {
     "aro": (aro, "Python loop"),
     "cdp": (cdp, "Python loop"),
     "hdbscan": (hdbscan, "hdbscan"),
+    "optics": (optics, "scikit-learn"),
     "spectral": (spectral, "scikit-learn"),
     "meanshift": (meanshift, "scikit-learn"),
 }

@@ -1,7 +1,8 @@
 //! Labels and noise, which all methods share.
 
 use kinfolk::stages::number_by_size;
-use kinfolk::{Clustering, Context, GraphReport, Method, Reason, Report};
+use kinfolk::{Clustering, Context, GraphReport, KnnGraph, Method, Reason, Report};
+use rayon::prelude::*;
 
 /// The result of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,12 @@ impl Clusters {
         report.noise_rows = self.noise.map(|noise| noise.into_iter().filter(|&noise| noise).count());
         Clustering::new(self.labels, Reason::None, report)
     }
+}
+
+/// For each noise row, the first row of its list that is not noise.
+pub(crate) fn nearest_in_lists(graph: &KnnGraph, noise: &[bool]) -> Vec<Option<u32>> {
+    let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
+    (0..graph.len()).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! Estimation" does: O(N K).
 
 use crate::check;
-use crate::clusters::{Clusters, Noise};
+use crate::clusters::{Clusters, Noise, nearest_in_lists};
 use crate::dense::{Rows, largest, products};
 use kinfolk::stages::DisjointSets;
 use kinfolk::{
@@ -200,11 +200,7 @@ impl DbscanKnn {
             }
         }
         progress.advance(1);
-        let nearest = |noise: &[bool]| {
-            let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
-            (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
-        };
-        Ok(Clusters::with_noise(&names, self.noise, nearest))
+        Ok(Clusters::with_noise(&names, self.noise, |noise| nearest_in_lists(graph, noise)))
     }
 }
 

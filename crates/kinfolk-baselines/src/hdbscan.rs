@@ -15,7 +15,7 @@
 //! On a kNN graph only its edges are used; components that they do not connect are connected last, at distance 2.
 
 use crate::check;
-use crate::clusters::{Clusters, Noise};
+use crate::clusters::{Clusters, Noise, nearest_in_lists};
 use crate::dbscan::most_similar;
 use crate::dense::{Rows, products};
 use kinfolk::stages::DisjointSets;
@@ -184,11 +184,7 @@ impl Hdbscan {
         let edges = spanning_forest(graph, min_samples);
         progress.advance(1);
         let names = select(n, edges, self);
-        let nearest = |noise: &[bool]| {
-            let first = |i: usize| graph.neighbours(i).0.iter().copied().find(|&j| !noise[j as usize]);
-            (0..n).into_par_iter().map(|i| if noise[i] { first(i) } else { None }).collect()
-        };
-        Ok(Clusters::with_noise(&names, self.noise, nearest))
+        Ok(Clusters::with_noise(&names, self.noise, |noise| nearest_in_lists(graph, noise)))
     }
 }
 

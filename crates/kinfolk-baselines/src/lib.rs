@@ -47,6 +47,7 @@
 //! | [`ChineseWhispers`] | graph | yes | no | N K for each round | N K |
 //! | [`Hdbscan`] | rows, up to [`HDBSCAN_UP_TO`] | yes | yes | N^2 D | N |
 //! | | graph | yes | yes | N K log N | N K |
+//! | [`Optics`] | graph | yes | yes | N K log N | N K |
 //! | [`Infomap`] | graph | yes | no | N K, dozens of times | N K |
 //! | [`FaceMap`] | graph | yes | no | N K, dozens of times | N K |
 //! | [`FcEs`] | graph | yes | no | N K^2 | N K |
@@ -76,11 +77,13 @@ mod kmeans;
 mod lloyd;
 mod meanshift;
 mod minibatch_kmeans;
+mod optics;
 mod random;
 mod sparse;
 mod spectral;
 #[cfg(test)]
 mod testing;
+mod xi;
 
 pub use aro::Aro;
 pub use cdp::Cdp;
@@ -95,6 +98,7 @@ pub use infomap::Infomap;
 pub use kmeans::Kmeans;
 pub use meanshift::{Meanshift, Seeds};
 pub use minibatch_kmeans::MinibatchKmeans;
+pub use optics::{Extraction, Optics};
 pub use spectral::{Assign, SPECTRAL_UP_TO, Spectral};
 
 use kinfolk::Method;
@@ -109,7 +113,7 @@ use kinfolk::Method;
 /// assert!(dbscan.parameters_mut().set("eps", "wide").is_err());
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
-pub const METHODS: [fn() -> Box<dyn Method>; 14] = [
+pub const METHODS: [fn() -> Box<dyn Method>; 15] = [
     || Box::new(Kmeans::default()),
     || Box::new(MinibatchKmeans::default()),
     || Box::new(Hac::default()),
@@ -121,6 +125,7 @@ pub const METHODS: [fn() -> Box<dyn Method>; 14] = [
     || Box::new(Cdp::default()),
     || Box::new(ChineseWhispers::default()),
     || Box::new(Hdbscan::default()),
+    || Box::new(Optics::default()),
     || Box::new(Infomap::default()),
     || Box::new(FaceMap::default()),
     || Box::new(FcEs::default()),

@@ -17,7 +17,7 @@ fn every_method_ends_wherever_it_is_cancelled() {
     let average = Hac { linkage: Linkage::Average, clusters, ..Default::default() };
     let single = Hac { linkage: Linkage::Single, ..average.clone() };
     let spectral = |assign| Spectral { clusters: Some(20), assign };
-    let methods: [(&str, Box<dyn Method>, bool); 18] = [
+    let methods: [(&str, Box<dyn Method>, bool); 19] = [
         ("kmeans", Box::new(Kmeans { clusters, ..Default::default() }), false),
         ("minibatch kmeans", Box::new(MinibatchKmeans { clusters, batch: 64, ..Default::default() }), false),
         ("hac", Box::new(average.clone()), false),
@@ -28,6 +28,7 @@ fn every_method_ends_wherever_it_is_cancelled() {
         ("meanshift", Box::new(Meanshift::default()), false),
         ("hdbscan", Box::new(Hdbscan::default()), false),
         ("hdbscan on a graph", Box::new(Hdbscan::default()), true),
+        ("optics", Box::new(Optics::default()), true),
         ("spectral with kmeans", Box::new(spectral(Assign::Kmeans)), true),
         ("spectral with rotations", Box::new(spectral(Assign::Discretise)), true),
         ("aro", Box::new(Aro::default()), true),

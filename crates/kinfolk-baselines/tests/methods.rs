@@ -37,6 +37,7 @@ fn names_are_in_order_and_descriptions_complete() {
         "cdp",
         "chinese-whispers",
         "hdbscan",
+        "optics",
         "infomap",
         "facemap",
         "fc-es",
@@ -65,7 +66,7 @@ fn every_method_runs_and_every_parameter_comes_back_as_it_was_written() {
         assert!(found.report.timings.iter().any(|timing| timing.0 == "partition"), "{name}");
         let of_rows = ["kmeans", "minibatch-kmeans", "hac", "dbscan", "meanshift", "hdbscan"].contains(&name);
         assert_eq!(found.report.k(), (!of_rows).then_some(39), "{name}");
-        let with_noise = ["dbscan", "dbscan-knn", "meanshift", "hdbscan"].contains(&name);
+        let with_noise = ["dbscan", "dbscan-knn", "meanshift", "hdbscan", "optics"].contains(&name);
         assert_eq!(found.report.noise_rows.is_some(), with_noise, "{name}");
     }
 }

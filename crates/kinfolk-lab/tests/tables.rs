@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-const METHODS: [&str; 22] = [
+const METHODS: [&str; 23] = [
     "kmeans",
     "minibatch-kmeans",
     "hac",
@@ -26,6 +26,7 @@ const METHODS: [&str; 22] = [
     "ltc",
     "chinese-whispers",
     "hdbscan",
+    "optics",
     "infomap",
     "facemap",
     "fc-es",

@@ -90,6 +90,7 @@ pub static METHODS: &[MethodEntry] = &[
     MethodEntry::of(|| Box::new(baselines::Cdp::default())),
     MethodEntry::of(|| Box::new(baselines::ChineseWhispers::default())),
     MethodEntry::of(|| Box::new(baselines::Hdbscan::default())),
+    MethodEntry::of(|| Box::new(baselines::Optics::default())),
     MethodEntry::of(|| Box::new(baselines::Infomap::default())),
     MethodEntry::of(|| Box::new(baselines::FaceMap::default())),
     MethodEntry::of(|| Box::new(baselines::FcEs::default())),

@@ -75,6 +75,8 @@ write(out, groups(rng, 9, 16, 6, 0.22), [
     *(("dbscan-knn", {"th": 0.9, "eps": eps, "min": least}) for eps in [0.03, 0.06, 0.2] for least in [2, 4, 7]),
     *(("hdbscan", {"min_cluster_size": size, "min_samples": samples, "selection": selection})
       for size in [3, 5] for samples in [2, 4] for selection in ["worth", "leaves"]),
+    *(("optics", {"min": least, "xi": xi}) for least in [3, 5] for xi in [0.05, 0.2]),
+    *(("optics", {"min": least, "extraction": "threshold", "eps": 0.05}) for least in [3, 5]),
     *(("meanshift", {"bandwidth": bandwidth, "seeds": seeds}) for bandwidth in [0.5, 0.8] for seeds in ["rows", "bins"]),
     *(("aro", {"threshold": threshold}) for threshold in [0.3, 0.6, 1.0]),
     *(("cdp", {"th": th, "max_size": size, "step": 0.05}) for th in [0.7, 0.9] for size in [10, 25]),

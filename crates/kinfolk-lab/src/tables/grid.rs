@@ -127,6 +127,10 @@ pub fn grid(name: &str, scales: &Scales) -> Grid {
             settings: two("min_cluster_size", [2.0, 3.0, 4.0, 6.0, 10.0, 15.0], "min_samples", [1, 5]),
             description: "min_cluster_size 2, 3, 4, 6, 10, 15, min_samples 1 and 5",
         },
+        "optics" => Grid {
+            settings: two("xi", [0.01, 0.02, 0.05, 0.1, 0.15, 0.2], "min", [2, 5]),
+            description: "xi 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, min 2 and 5",
+        },
         "chinese-whispers" | "infomap" => {
             Grid { settings: one("th", scales.levels), description: "th at the similarities" }
         }
