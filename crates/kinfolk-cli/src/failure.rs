@@ -101,6 +101,8 @@ const OPTIONS: [&str; 33] = [
     "recipe",
     "rho",
     "rotate",
+    "sampled",
+    "sampling",
     "split",
     "target",
     "tau",

@@ -2,10 +2,12 @@
 
 use crate::training::{
     Choices, Compute, FitParams, FittedNetwork, GcnEParams, GcnVParams, LgcnTraining, Loss, LtcTraining,
-    Target, TrainParams, Unfinished, train, train_lgcn, train_ltc,
+    SamplingKind, Target, TrainParams, Unfinished, train, train_lgcn, train_ltc,
 };
 use crate::{Candidates, Gcn, LearnedMethod, ModelFile};
-use kinfolk::{Context, Kin, KinTraining, MethodInfo, Parameters, Problem, Result, train_kin};
+use kinfolk::{
+    Context, Error, Kin, KinTraining, MethodInfo, ParamValue, Parameters, Problem, Result, train_kin,
+};
 use std::path::Path;
 
 /// Trains one method.
@@ -130,6 +132,11 @@ kinfolk::parameters! {
         pub validation: f32 = 0.1, "at least 0, below 1", |share| (0.0..1.0).contains(share);
         /// Graph convolutions.
         pub layers: usize = 1, "at least 1", |layers| *layers >= 1;
+        /// What a batch aggregates over in each convolution after the first: neighbours of each row (GraphSAGE), or vertices for all
+        /// its rows (FastGCN); auto is neighbours.
+        pub sampling: Option<SamplingKind> = None;
+        /// How many neighbours or vertices are sampled; auto is 10 or 1,024.
+        pub sampled: Option<usize> = None, "at least 1", |sampled| *sampled != Some(0);
         /// The confidence that GCN-V learns.
         pub target: Target = Target::Neighbours;
         /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V; auto is as many as in the graph itself.
@@ -166,6 +173,11 @@ kinfolk::parameters! {
         pub validation: f32 = 0.1, "at least 0, below 1", |share| (0.0..1.0).contains(share);
         /// Graph convolutions of GCN-V.
         pub layers: usize = 1, "at least 1", |layers| *layers >= 1;
+        /// What a batch aggregates over in each convolution after the first: neighbours of each row (GraphSAGE), or vertices for all
+        /// its rows (FastGCN); auto is neighbours.
+        pub sampling: Option<SamplingKind> = None;
+        /// How many neighbours or vertices are sampled; auto is 10 or 1,024.
+        pub sampled: Option<usize> = None, "at least 1", |sampled| *sampled != Some(0);
         /// The confidence that GCN-V learns.
         pub target: Target = Target::Neighbours;
         /// Neighbours in the graph that is rebuilt from the embeddings of GCN-V; auto is as many as in the graph itself.
@@ -214,6 +226,7 @@ impl GcnVTraining {
             gcn_v: GcnVParams {
                 target: self.target,
                 convolutions: vec![default.convolutions[0]; self.layers],
+                sampling: self.sampling.unwrap_or_default().of(self.sampled),
                 fit: FitParams {
                     epochs: self.epochs,
                     // Many steps for a small set; for a large one fewer, whose products are faster.
@@ -242,6 +255,8 @@ impl GcnVeTraining {
             learning_rate: self.learning_rate,
             validation: self.validation,
             layers: self.layers,
+            sampling: self.sampling,
+            sampled: self.sampled,
             target: self.target,
             k_rebuild: self.k_rebuild,
             density: self.density,
@@ -270,6 +285,20 @@ impl GcnVeTraining {
         let choices = Choices { rho: self.rho.or(params.choices.rho), ..params.choices };
         TrainParams { gcn_e: Some(gcn_e), choices, ..params }
     }
+}
+
+/// Refuses parameters of sampling where nothing is sampled.
+fn check_sampling(layers: usize, sampling: Option<SamplingKind>, sampled: Option<usize>) -> Result<()> {
+    let expected = "auto with layers 1, because the first convolution samples nothing";
+    for (field, given, found) in [
+        ("sampling", sampling.is_some(), sampling.format()),
+        ("sampled", sampled.is_some(), sampled.format()),
+    ] {
+        if layers == 1 && given {
+            return Err(Error::Parameter { field, expected, found });
+        }
+    }
+    Ok(())
 }
 
 fn train_gcn(
@@ -328,6 +357,7 @@ macro_rules! gcn_learner {
                 context: &Context,
             ) -> Result<Trained> {
                 self.check()?;
+                check_sampling(self.layers, self.sampling, self.sampled)?;
                 let params = self.params(problem.len(), context.seed());
                 train_gcn(&params, problem, checkpoints, context)
             }
@@ -483,6 +513,7 @@ impl Trained {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::training::Sampling;
 
     #[test]
     fn recipes_differ_in_what_they_leave_open() {
@@ -518,5 +549,25 @@ mod tests {
         };
         assert_eq!(params.choices, given);
         assert_eq!(params.gcn_e.unwrap().fit.epochs, 2);
+    }
+
+    #[test]
+    fn parameters_of_sampling_need_a_second_convolution() {
+        let kind = Some(SamplingKind::Vertices);
+        let message = |sampling, sampled| check_sampling(1, sampling, sampled).unwrap_err().to_string();
+        let expected = "expected auto with layers 1, because the first convolution samples nothing";
+        assert_eq!(message(kind, None), format!("sampling: {expected}, found vertices"));
+        assert_eq!(message(None, Some(7)), format!("sampled: {expected}, found 7"));
+        check_sampling(1, None, None).unwrap();
+        check_sampling(2, kind, Some(7)).unwrap();
+
+        let sampling = |sampling, sampled| {
+            let training = GcnVeTraining { layers: 2, sampling, sampled, ..GcnVeTraining::default() };
+            training.params(1000, 0).gcn_v.sampling
+        };
+        assert_eq!(sampling(None, None), Sampling::Neighbours(10));
+        assert_eq!(sampling(None, Some(3)), Sampling::Neighbours(3));
+        assert_eq!(sampling(kind, None), Sampling::Vertices(1024));
+        assert_eq!(sampling(kind, Some(3)), Sampling::Vertices(3));
     }
 }

@@ -71,6 +71,13 @@ struct Settings {
     /// Number of graph convolutions of GCN-V [default: 1]
     #[arg(long, value_name = "L")]
     layers: Option<String>,
+    /// What GCN-V aggregates over in training, in each convolution after the first: neighbours of each row, or vertices for
+    /// all rows of a batch [default: neighbours]
+    #[arg(long, value_name = "NAME")]
+    sampling: Option<String>,
+    /// How many neighbours or vertices are sampled [default: 10 or 1,024]
+    #[arg(long, value_name = "N")]
+    sampled: Option<String>,
     /// The confidence that GCN-V learns: s-nbr, s-avg or s-center [default: s-nbr]
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
@@ -124,6 +131,8 @@ impl Settings {
             ("--learning-rate", "learning_rate", &self.learning_rate),
             ("--validation", "validation", &self.validation),
             ("--layers", "layers", &self.layers),
+            ("--sampling", "sampling", &self.sampling),
+            ("--sampled", "sampled", &self.sampled),
             ("--target", "target", &self.target),
             ("--k-rebuild", "k_rebuild", &self.k_rebuild),
             ("--loss", "loss", &self.loss),

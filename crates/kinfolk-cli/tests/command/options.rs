@@ -17,7 +17,7 @@ const CLUSTER: [(&[&str], &str); 9] = [
 ];
 
 /// The same for `train`.
-const TRAIN: [(&[&str], &str); 16] = [
+const TRAIN: [(&[&str], &str); 18] = [
     (&["--recipe", "paper"], "recipe"),
     (&["--density", "0.25"], "density"),
     (&["--rotate", "false"], "rotate"),
@@ -30,6 +30,8 @@ const TRAIN: [(&[&str], &str); 16] = [
     (&["--learning-rate", "0.02"], "learning_rate"),
     (&["--validation", "0.4"], "validation"),
     (&["--layers", "2"], "layers"),
+    (&["--sampling", "vertices"], "sampling"),
+    (&["--sampled", "20"], "sampled"),
     (&["--target", "s-avg"], "target"),
     (&["--k-rebuild", "7"], "k_rebuild"),
     (&["--loss", "cross-entropy"], "loss"),
@@ -110,6 +112,25 @@ fn every_option_of_train_has_an_effect_or_is_refused() {
                 assert!(!here.join("m.safetensors").exists());
             }
         }
+    }
+}
+
+#[test]
+fn options_of_sampling_are_refused_where_nothing_is_sampled() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    succeeds(here, &["synth", "set", "--identities", "14", "--dim", "8"]);
+    let train = ["train", "set/features.npy", "set/labels.npy", "-o", "m.safetensors", "--method", "gcn-v"];
+    let run = |more: &[&str]| kinfolk(here, &[&train[..], &["-k", "10", "--epochs", "1"], more].concat());
+    for option in [["--sampling", "vertices"], ["--sampled", "20"]] {
+        let refused = run(&option);
+        let message = format!(
+            "error: {}: expected auto with layers 1, because the first convolution samples nothing, found {}\n",
+            option[0], option[1]
+        );
+        assert_eq!((refused.code(), refused.stderr()), (2, message));
+        let accepted = run(&[&option[..], &["--layers", "2"]].concat());
+        assert_eq!(accepted.code(), 0, "{}", accepted.stderr());
     }
 }
 

@@ -16,6 +16,11 @@ impl<'a> Dense<'a> {
         Self { weight, bias: &layer.bias, inputs: layer.inputs }
     }
 
+    /// Columns of the result.
+    pub(super) fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
     /// `out` = `x` W + b.
     pub(super) fn apply(&self, x: &[f32], out: &mut Vec<f32>) {
         out.resize(x.len() / self.inputs * self.bias.len(), 0.0);

@@ -18,7 +18,9 @@ pub use links::connected_candidates;
 pub use ltc::{LtcParams, de_overlapped, ltc, proposal_scores};
 pub use pivots::PivotShape;
 pub use proposals::{ProposalParams, ProposalSetting, Proposals, proposals};
-pub use vertex::{VertexEstimate, vertex_confidence};
+#[cfg(feature = "training")]
+pub(crate) use vertex::first_convolution;
+pub use vertex::{GraphOf, VertexEstimate, vertex_confidence, vertex_confidence_on_graphs};
 
 use kinfolk::stages::{average_ranks, u_weight};
 use kinfolk::{Embeddings, KnnGraph, Result};

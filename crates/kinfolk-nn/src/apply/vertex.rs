@@ -30,6 +30,9 @@ pub struct VertexEstimate {
     pub embeddings: Vec<f32>,
 }
 
+/// Makes the graph of a convolution from the outputs of the one before, row-major, not normalised.
+pub type GraphOf<'a> = dyn FnMut(Vec<f32>) -> Result<Adjacency> + 'a;
+
 /// Applies GCN-V to all vertices; keeps F_L if `keep_embeddings`.
 pub fn vertex_confidence(
     network: &GraphNetwork,
@@ -38,19 +41,42 @@ pub fn vertex_confidence(
     keep_embeddings: bool,
     progress: &dyn Progress,
 ) -> Result<VertexEstimate> {
+    estimate(network, features, adjacency, None, keep_embeddings, progress)
+}
+
+/// Applies GCN-V whose convolutions after the first aggregate over graphs of their own, which `graph_of` makes.
+pub fn vertex_confidence_on_graphs(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    adjacency: &Adjacency,
+    graph_of: &mut GraphOf,
+    progress: &dyn Progress,
+) -> Result<VertexEstimate> {
+    estimate(network, features, adjacency, Some(graph_of), false, progress)
+}
+
+fn estimate(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    adjacency: &Adjacency,
+    mut graph_of: Option<&mut GraphOf>,
+    keep_embeddings: bool,
+    progress: &dyn Progress,
+) -> Result<VertexEstimate> {
     check(network, features, adjacency)?;
-    let n = adjacency.len();
     let layers = network.convolutions.len();
-    progress.begin("confidence", (n * layers) as u64);
-    let mut confidence = vec![0.0; n];
-    let mut input: Vec<f32> = Vec::new();
+    progress.begin("confidence", (adjacency.len() * layers) as u64);
     let head = Head::new(network);
+    let mut input: Vec<f32> = Vec::new();
+    let mut confidence = Vec::new();
     for (l, layer) in network.convolutions.iter().enumerate() {
-        let x = if l == 0 { features.as_slice() } else { &input };
         let last = l + 1 == layers;
+        let own = match &mut graph_of {
+            Some(graph_of) if l > 0 => Some(graph_of(input.clone())?),
+            _ => None,
+        };
+        let adjacency = own.as_ref().unwrap_or(adjacency);
         let keep = !last || keep_embeddings;
-        let mut output = vec![0.0; if keep { n * layer.outputs } else { 0 }];
-        let order = adjacency.visiting_order();
         let convolution = Convolution {
             dense: Dense::new(layer),
             dim: layer.inputs / 2,
@@ -58,37 +84,29 @@ pub fn vertex_confidence(
             head: last.then_some(&head),
             keep,
         };
-        for wave in order.chunks(BLOCK * WAVE) {
-            let blocks: Vec<Block> = wave
-                .par_chunks(BLOCK)
-                .map_init(Scratch::default, |scratch, rows| {
-                    if progress.cancelled() {
-                        return Block::default();
-                    }
-                    let block = convolution.apply(x, rows, scratch);
-                    progress.advance(rows.len() as u64);
-                    block
-                })
-                .collect();
-            progress.check()?;
-            for (rows, block) in wave.chunks(BLOCK).zip(&blocks) {
-                for (&i, &c) in rows.iter().zip(&block.confidence) {
-                    confidence[i as usize] = c;
-                }
-                if keep {
-                    for (&i, row) in rows.iter().zip(block.output.chunks_exact(layer.outputs)) {
-                        output[i as usize * layer.outputs..][..layer.outputs].copy_from_slice(row);
-                    }
-                }
-            }
-        }
-        input = output;
+        let x = if l == 0 { features.as_slice() } else { &input };
+        (input, confidence) = convolution.apply_to_all(x, progress)?;
     }
     if let Some(row) = confidence.iter().position(|c| !c.is_finite()) {
         let found = confidence[row].into();
         return Err(Error::NotFinite { place: "confidence by GCN-V".to_owned(), row, column: 0, found });
     }
     Ok(VertexEstimate { confidence, embeddings: input })
+}
+
+/// F_1 of all vertices.
+#[cfg(feature = "training")]
+pub(crate) fn first_convolution(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    adjacency: &Adjacency,
+    progress: &dyn Progress,
+) -> Result<Vec<f32>> {
+    check(network, features, adjacency)?;
+    let layer = &network.convolutions[0];
+    let dense = Dense::new(layer);
+    let convolution = Convolution { dense, dim: layer.inputs / 2, adjacency, head: None, keep: true };
+    Ok(convolution.apply_to_all(features.as_slice(), progress)?.0)
 }
 
 fn check(network: &GraphNetwork, features: &Embeddings, adjacency: &Adjacency) -> Result<()> {
@@ -133,6 +151,38 @@ struct Convolution<'a> {
 }
 
 impl Convolution<'_> {
+    /// The output, if it is wanted, and the confidences, if the head follows.
+    fn apply_to_all(&self, x: &[f32], progress: &dyn Progress) -> Result<(Vec<f32>, Vec<f32>)> {
+        let (n, outputs) = (self.adjacency.len(), self.dense.outputs());
+        let mut output = vec![0.0; if self.keep { n * outputs } else { 0 }];
+        let mut confidence = vec![0.0; if self.head.is_some() { n } else { 0 }];
+        for wave in self.adjacency.visiting_order().chunks(BLOCK * WAVE) {
+            let blocks: Vec<Block> = wave
+                .par_chunks(BLOCK)
+                .map_init(Scratch::default, |scratch, rows| {
+                    if progress.cancelled() {
+                        return Block::default();
+                    }
+                    let block = self.apply(x, rows, scratch);
+                    progress.advance(rows.len() as u64);
+                    block
+                })
+                .collect();
+            progress.check()?;
+            for (rows, block) in wave.chunks(BLOCK).zip(&blocks) {
+                for (&i, &c) in rows.iter().zip(&block.confidence) {
+                    confidence[i as usize] = c;
+                }
+                if self.keep {
+                    for (&i, row) in rows.iter().zip(block.output.chunks_exact(outputs)) {
+                        output[i as usize * outputs..][..outputs].copy_from_slice(row);
+                    }
+                }
+            }
+        }
+        Ok((output, confidence))
+    }
+
     fn apply(&self, x: &[f32], rows: &[u32], scratch: &mut Scratch) -> Block {
         let dim = self.dim;
         scratch.aggregated.resize(rows.len() * dim, 0.0);

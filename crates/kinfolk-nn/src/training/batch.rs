@@ -2,18 +2,44 @@
 
 use super::random::Random;
 use super::sparse::Operator;
+use crate::GraphNetwork;
+use kinfolk::{Progress, Result};
 use std::ops::Range;
 
 /// Rows for one pass through the network.
 pub(super) struct Batch {
     /// [X, A~ X], row-major.
     pub(super) joined: Vec<f32>,
-    /// A~ of these rows; without it there can be only one convolution.
-    pub(super) operator: Option<Operator>,
+    /// What the convolutions after the first aggregate with.
+    pub(super) operators: Operators,
     /// The rows of the network's head.
     pub(super) readout: Readout,
     /// One for each row of the head.
     pub(super) targets: Vec<f32>,
+}
+
+/// A~ of the rows of a batch.
+pub(super) enum Operators {
+    /// There is only one convolution, whose product with A~ is in the batch.
+    None,
+    /// The same for all convolutions.
+    Same(Operator),
+    /// One for each convolution after the first.
+    Each(Vec<Operator>),
+}
+
+impl Operators {
+    /// That of convolution `l`, counted from 0.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub(super) fn of(&self, l: usize) -> &Operator {
+        match self {
+            Operators::None => panic!("more than one convolution needs the adjacency"),
+            Operators::Same(operator) => operator,
+            Operators::Each(operators) => &operators[l - 1],
+        }
+    }
 }
 
 /// How the rows of the last convolution become those of the head.
@@ -29,6 +55,11 @@ pub(super) enum Readout {
 /// Where batches come from.
 pub(super) trait Examples {
     /// The examples of these numbers. `random` is for what is drawn anew in each epoch, augmentation and sampled
-    /// neighbours; `augmented` says whether there is augmentation.
+    /// rows; `augmented` says whether there is augmentation.
     fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch;
+
+    /// Called at the start of each epoch, for examples that depend on the weights.
+    fn begin_epoch(&mut self, _weights: &GraphNetwork, _progress: &dyn Progress) -> Result<()> {
+        Ok(())
+    }
 }

@@ -84,7 +84,7 @@ pub(super) struct FitRun<'a> {
 /// Fits `initial` to the examples, or goes on where the run says.
 pub(super) fn fit(
     initial: GraphNetwork,
-    examples: &impl Examples,
+    examples: &mut impl Examples,
     division: &Division,
     loss: Loss,
     params: &FitParams,
@@ -108,6 +108,7 @@ pub(super) fn fit(
     for epoch in finished..params.epochs {
         let start = Instant::now();
         let learning_rate = params.learning_rate_of(epoch);
+        examples.begin_epoch(&sgd.weights, progress)?;
         let mut order = division.training.clone();
         random(params.seed, Purpose::Order, epoch as u64).shuffle(&mut order);
         order.truncate(used);

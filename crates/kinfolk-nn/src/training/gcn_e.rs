@@ -9,7 +9,7 @@
 //! Cost of an epoch: 6 (number of weights) operations for each member of each candidate set used.
 
 use super::augment::augment;
-use super::batch::{Batch, Examples, Readout};
+use super::batch::{Batch, Examples, Operators, Readout};
 use super::division::{Division, divide};
 use super::fit::{FitRun, FittedNetwork, fit};
 use super::initial::{Shape, initial};
@@ -102,7 +102,7 @@ pub(super) fn fit_gcn_e(
         let (place, found) = ("confidence".to_owned(), confidence[row] as f64);
         return Err(Error::NotFinite { place, row, column: 0, found });
     }
-    let sets = CandidateSets { features, labels, graph, confidence, adjacency, params };
+    let mut sets = CandidateSets { features, labels, graph, confidence, adjacency, params };
     let division = sets.used(params.rho);
     if division.training.is_empty() {
         let expected = "vertices with neighbours of higher confidence".to_owned();
@@ -114,7 +114,7 @@ pub(super) fn fit_gcn_e(
         hidden: params.hidden,
         outputs: params.loss.outputs(),
     };
-    fit(initial(&shape, params.fit.seed), &sets, &division, params.loss, &params.fit, run)
+    fit(initial(&shape, params.fit.seed), &mut sets, &division, params.loss, &params.fit, run)
 }
 
 /// The candidate sets of a graph as examples.
@@ -171,6 +171,6 @@ impl Examples for CandidateSets<'_> {
         if augmented {
             augment(&mut joined, dim, &self.params.fit, random);
         }
-        Batch { joined, operator: Some(Operator::new(matrix)), readout: Readout::All, targets }
+        Batch { joined, operators: Operators::Same(Operator::new(matrix)), readout: Readout::All, targets }
     }
 }

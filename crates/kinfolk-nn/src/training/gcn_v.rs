@@ -5,24 +5,28 @@
 //! of [X, A~ X]. When A~ X does not fit the memory budget, that of the rows of a batch is computed for each batch.
 //!
 //! With L > 1 convolutions a row needs its neighbours' rows of the layer before, those need their neighbours' and so on:
-//! the first product with A~ is still the constant one, for the L - 1 others neighbours are sampled, as in GraphSAGE
-//! (Hamilton et al., 2017; Section 3.2 of the paper points to it). A row aggregates over itself and S of its neighbours,
-//! drawn anew for each batch, their weights scaled to sum to one.
+//! the first product with A~ is still the constant one, for the L - 1 others neighbours or vertices are sampled
+//! (`sampling.rs`).
+//!
+//! The second of two convolutions may aggregate over another graph than the first, which is made from F_1 at the start of
+//! every epoch ([`train_gcn_v_on_graphs`]).
 //!
 //! Memory: 4 N D bytes for A~ X within the budget, besides the features and the graph.
 
 use super::augment::augment;
-use super::batch::{Batch, Examples, Readout};
+use super::batch::{Batch, Examples, Operators, Readout};
 use super::division::divide;
 use super::fit::{FitRun, FittedNetwork, fit};
 use super::initial::{Shape, initial};
 use super::loss::Loss;
 use super::params::{FitParams, at_least_one, one_per_row};
 use super::random::Random;
-use super::sparse::{Operator, Sparse};
+use super::sampling::{Sampler, Sampling};
+use crate::GraphNetwork;
+use crate::apply::{GraphOf, first_convolution};
 use kinfolk::stages::{Adjacency, s_avg, s_center, s_nbr};
-use kinfolk::{Embeddings, KnnGraph, Progress, Result};
-use std::collections::HashMap;
+use kinfolk::{Embeddings, Error, KnnGraph, Progress, Quiet, Result};
+use std::borrow::Cow;
 
 /// The confidence that GCN-V is taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,8 +54,8 @@ pub struct GcnVParams {
     pub convolutions: Vec<usize>,
     /// Outputs of the head's first layer. Default 512.
     pub hidden: usize,
-    /// Neighbours that a row aggregates over in each convolution after the first. Default 10.
-    pub sampled: usize,
+    /// What a batch aggregates over in each convolution after the first. Default: ten neighbours of each row.
+    pub sampling: Sampling,
     /// Bytes that may be spent on keeping A~ X. Default 4 GiB.
     pub memory: usize,
     /// How the weights are fitted.
@@ -65,7 +69,7 @@ impl Default for GcnVParams {
             target: Target::default(),
             convolutions: vec![512],
             hidden: 512,
-            sampled: 10,
+            sampling: Sampling::default(),
             memory: 4 << 30,
             fit: FitParams::default(),
         }
@@ -79,7 +83,7 @@ impl GcnVParams {
         for &width in self.convolutions.iter().chain([&self.hidden]) {
             at_least_one("width", width)?;
         }
-        at_least_one("sampled", self.sampled)?;
+        self.sampling.validate()?;
         self.fit.validate()
     }
 }
@@ -97,6 +101,25 @@ pub fn train_gcn_v(
     fit_gcn_v(embeddings, labels, graph, &adjacency, params, run)
 }
 
+/// Trains GCN-V of two convolutions, the second of which aggregates over a graph of its own: `graph_of` makes it from F_1, at
+/// the start of every epoch. [`crate::stages::vertex_confidence_on_graphs`] applies such a network.
+pub fn train_gcn_v_on_graphs(
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: &KnnGraph,
+    params: &GcnVParams,
+    graph_of: &mut GraphOf,
+    progress: &dyn Progress,
+) -> Result<FittedNetwork> {
+    if params.convolutions.len() != 2 {
+        let found = params.convolutions.len().to_string();
+        return Err(Error::Parameter { field: "layers", expected: "2, one for each graph", found });
+    }
+    let adjacency = Adjacency::from_knn(graph, params.th_sim)?;
+    let run = FitRun { resumed: None, after_epoch: &mut |_| Ok(()), progress };
+    fit_on(embeddings, labels, graph, &adjacency, params, Some(graph_of), run)
+}
+
 /// The same, followed by the caller.
 pub(super) fn fit_gcn_v(
     embeddings: &Embeddings,
@@ -104,6 +127,18 @@ pub(super) fn fit_gcn_v(
     graph: &KnnGraph,
     adjacency: &Adjacency,
     params: &GcnVParams,
+    run: FitRun,
+) -> Result<FittedNetwork> {
+    fit_on(embeddings, labels, graph, adjacency, params, None, run)
+}
+
+fn fit_on(
+    embeddings: &Embeddings,
+    labels: &[i64],
+    graph: &KnnGraph,
+    adjacency: &Adjacency,
+    params: &GcnVParams,
+    graph_of: Option<&mut GraphOf>,
     run: FitRun,
 ) -> Result<FittedNetwork> {
     params.validate()?;
@@ -121,23 +156,32 @@ pub(super) fn fit_gcn_v(
         adjacency.aggregate(rows, dim, &mut means);
         means
     });
-    let vertices = Vertices { embeddings, adjacency, means, targets, params };
+    let deep = params.convolutions.len() > 1;
+    let sampler = deep.then(|| Sampler::new(params.sampling, adjacency));
+    let later = Cow::Borrowed(adjacency);
+    let mut vertices = Vertices { embeddings, adjacency, means, targets, params, sampler, later, graph_of };
     let division = divide(labels, &params.fit);
     let shape = Shape { dim, convolutions: &params.convolutions, hidden: params.hidden, outputs: 1 };
-    fit(initial(&shape, params.fit.seed), &vertices, &division, Loss::Squares, &params.fit, run)
+    fit(initial(&shape, params.fit.seed), &mut vertices, &division, Loss::Squares, &params.fit, run)
 }
 
 /// The vertices of a graph as examples.
-struct Vertices<'a> {
+struct Vertices<'a, 'g> {
     embeddings: &'a Embeddings,
     adjacency: &'a Adjacency,
     /// A~ X, if it fits.
     means: Option<Vec<f32>>,
     targets: Vec<f32>,
     params: &'a GcnVParams,
+    /// What the convolutions after the first see of `later`; `None` if there are none.
+    sampler: Option<Sampler>,
+    /// The graph of the convolutions after the first.
+    later: Cow<'a, Adjacency>,
+    /// Makes `later` anew, if it is not the graph of the first.
+    graph_of: Option<&'a mut GraphOf<'g>>,
 }
 
-impl Vertices<'_> {
+impl Vertices<'_, '_> {
     /// [X, A~ X] of some rows.
     fn joined(&self, rows: &[u32]) -> Vec<f32> {
         let dim = self.embeddings.dim();
@@ -156,64 +200,33 @@ impl Vertices<'_> {
         }
         joined
     }
-
-    /// `examples` and all that their outputs depend on beyond the first convolution, and the sampled adjacency.
-    fn sampled(&self, examples: &[u32], random: &mut Random) -> (Vec<u32>, Operator) {
-        let mut rows = examples.to_vec();
-        let mut place: HashMap<u32, u32> = (0..).zip(examples).map(|(at, &i)| (i, at)).collect();
-        let mut matrix = Sparse::with_capacity(rows.len(), 0);
-        let mut entries: Vec<(u32, f32)> = Vec::new();
-        // Each round takes in the neighbours of the rows that the round before took in.
-        for _ in 1..self.params.convolutions.len() {
-            for at in matrix.rows()..rows.len() {
-                let own = rows[at];
-                let (columns, values) = self.adjacency.row(own as usize);
-                entries.clear();
-                entries.extend(columns.iter().copied().zip(values.iter().copied()));
-                // Itself first, then the others shuffled as far as they are wanted.
-                if let Some(itself) = entries.iter().position(|&(j, _)| j == own) {
-                    entries.swap(0, itself);
-                }
-                let wanted = (self.params.sampled + 1).min(entries.len());
-                for slot in 1..wanted {
-                    let other = slot + random.below(entries.len() - slot);
-                    entries.swap(slot, other);
-                }
-                for &(j, value) in &entries[..wanted] {
-                    let next = rows.len() as u32;
-                    let column = *place.entry(j).or_insert(next);
-                    if column == next {
-                        rows.push(j);
-                    }
-                    matrix.columns.push(column);
-                    matrix.values.push(value);
-                }
-                matrix.end_row();
-            }
-        }
-        // What the last layer's outputs do not depend on still needs a row of the matrix.
-        for at in matrix.rows()..rows.len() {
-            matrix.columns.push(at as u32);
-            matrix.values.push(1.0);
-            matrix.end_row();
-        }
-        (rows, Operator::new(matrix))
-    }
 }
 
-impl Examples for Vertices<'_> {
+impl Examples for Vertices<'_, '_> {
+    fn begin_epoch(&mut self, weights: &GraphNetwork, progress: &dyn Progress) -> Result<()> {
+        if let Some(graph_of) = &mut self.graph_of {
+            let f_1 = first_convolution(weights, self.embeddings, self.adjacency, &Quiet(progress))?;
+            let later = graph_of(f_1)?;
+            one_per_row("graph of F_1", "vertices", later.len(), self.embeddings)?;
+            self.sampler = Some(Sampler::new(self.params.sampling, &later));
+            self.later = Cow::Owned(later);
+        }
+        Ok(())
+    }
+
     fn batch(&self, examples: &[u32], random: &mut Random, augmented: bool) -> Batch {
         let targets = examples.iter().map(|&i| self.targets[i as usize]).collect();
-        let (mut joined, operator, readout) = match self.params.convolutions.len() {
-            1 => (self.joined(examples), None, Readout::All),
-            _ => {
-                let (rows, operator) = self.sampled(examples, random);
-                (self.joined(&rows), Some(operator), Readout::Rows((0..examples.len() as u32).collect()))
+        let (mut joined, operators, readout) = match &self.sampler {
+            None => (self.joined(examples), Operators::None, Readout::All),
+            Some(sampler) => {
+                let convolutions = self.params.convolutions.len();
+                let (rows, operators) = sampler.draw(&self.later, convolutions, examples, random);
+                (self.joined(&rows), operators, Readout::Rows((0..examples.len() as u32).collect()))
             }
         };
         if augmented {
             augment(&mut joined, self.embeddings.dim(), &self.params.fit, random);
         }
-        Batch { joined, operator, readout, targets }
+        Batch { joined, operators, readout, targets }
     }
 }

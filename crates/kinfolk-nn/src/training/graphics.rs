@@ -96,12 +96,11 @@ impl Uploaded {
         let last = self.convolutions.len() - 1;
         for (l, convolution) in self.convolutions.iter().enumerate() {
             let embedding = relu(linear(convolution, joined));
-            joined = match &batch.operator {
-                _ if l == last => embedding,
-                Some(operator) => {
-                    Tensor::cat(vec![embedding.clone(), aggregate(operator, embedding, device)], 1)
-                }
-                None => panic!("more than one convolution needs the adjacency"),
+            joined = if l == last {
+                embedding
+            } else {
+                let mean = aggregate(batch.operators.of(l + 1), embedding.clone(), device);
+                Tensor::cat(vec![embedding, mean], 1)
             };
         }
         let head = match &batch.readout {

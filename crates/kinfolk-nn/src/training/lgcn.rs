@@ -12,7 +12,7 @@
 //! Cost of an epoch: 6 (number of weights) operations for each vertex of the graph of each pivot, some 150 to 480.
 
 use super::augment::augment;
-use super::batch::{Batch, Examples, Readout};
+use super::batch::{Batch, Examples, Operators, Readout};
 use super::division::{Division, divide};
 use super::fit::{FitRun, FittedNetwork, fit};
 use super::initial::{Shape, initial};
@@ -135,7 +135,7 @@ pub fn train_lgcn(
     let (mut choices, mut networks) = (Vec::new(), Vec::new());
     for &rotate in &rotations {
         let params = LgcnTraining { fit: FitParams { rotate, ..params.fit.clone() }, ..params.clone() };
-        let pivots = Pivots { embeddings, labels, graph, params: &params, scale };
+        let mut pivots = Pivots { embeddings, labels, graph, params: &params, scale };
         let mut trained = pivots.fit(&division, progress)?;
         enlarge(&mut trained.network, scale, embeddings.dim());
         let links = link_probabilities(&trained.network, embeddings, graph, &params.shape, progress)?;
@@ -206,7 +206,7 @@ struct Pivots<'a> {
 }
 
 impl Pivots<'_> {
-    fn fit(&self, division: &Division, progress: &dyn Progress) -> Result<FittedNetwork> {
+    fn fit(&mut self, division: &Division, progress: &dyn Progress) -> Result<FittedNetwork> {
         let LgcnTraining { convolutions, hidden, fit: params, .. } = self.params;
         let loss = Loss::CrossEntropy;
         let shape =
@@ -241,7 +241,12 @@ impl Examples for Pivots<'_> {
         if augmented {
             augment(&mut joined, dim, &self.params.fit, random);
         }
-        Batch { joined, operator: Some(Operator::new(matrix)), readout: Readout::Rows(counted), targets }
+        Batch {
+            joined,
+            operators: Operators::Same(Operator::new(matrix)),
+            readout: Readout::Rows(counted),
+            targets,
+        }
     }
 }
 

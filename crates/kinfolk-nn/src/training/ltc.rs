@@ -12,7 +12,7 @@
 //! Cost of an epoch: 6 (number of weights) operations for each row of each proposal.
 
 use super::augment::augment;
-use super::batch::{Batch, Examples, Readout};
+use super::batch::{Batch, Examples, Operators, Readout};
 use super::division::{Division, divide};
 use super::fit::{FitRun, FittedNetwork, fit};
 use super::initial::{Shape, initial};
@@ -146,13 +146,14 @@ pub fn train_ltc(
     };
     let everything = all.divided(&division, |_| true);
     let mixed = |at: usize| (MIXED[0]..=MIXED[1]).contains(&judged.purity[at]);
-    let gcn_d = all.fit(&Whole(&all), &everything, Loss::Squares, &params.fit, progress)?;
+    let gcn_d = all.fit(&mut Whole(&all), &everything, Loss::Squares, &params.fit, progress)?;
     // Where all proposals are pure there are no outliers, and any are as good to learn that from.
     let mut outliers = all.divided(&division, mixed);
     if outliers.training.is_empty() {
         outliers = everything;
     }
-    let gcn_s = all.fit(&Outliers(&all), &outliers, Loss::CrossEntropy, &params.segment_fit(), progress)?;
+    let gcn_s =
+        all.fit(&mut Outliers(&all), &outliers, Loss::CrossEntropy, &params.segment_fit(), progress)?;
 
     let networks = [&gcn_d.network, &gcn_s.network];
     let range = defaults.segment.unwrap_or([0.3, 0.7]);
@@ -272,7 +273,7 @@ impl Fitting<'_> {
 
     fn fit(
         &self,
-        examples: &impl Examples,
+        examples: &mut impl Examples,
         division: &Division,
         loss: Loss,
         params: &FitParams,
@@ -348,7 +349,7 @@ impl Examples for Whole<'_> {
         let matrix = Sparse::of(graphs);
         let joined = matrix.joined(&rows, self.0.columns());
         let targets = examples.iter().map(|&at| self.0.judged.iou[at as usize]).collect();
-        Batch { joined, operator: Some(Operator::new(matrix)), readout, targets }
+        Batch { joined, operators: Operators::Same(Operator::new(matrix)), readout, targets }
     }
 }
 
@@ -367,7 +368,7 @@ impl Examples for Outliers<'_> {
         let (rows, graphs) = self.0.joined(examples, &centres, augmented.then_some(random));
         let matrix = Sparse::of(graphs);
         let joined = matrix.joined(&rows, self.0.columns());
-        Batch { joined, operator: Some(Operator::new(matrix)), readout: Readout::All, targets }
+        Batch { joined, operators: Operators::Same(Operator::new(matrix)), readout: Readout::All, targets }
     }
 }
 

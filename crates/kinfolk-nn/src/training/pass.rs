@@ -10,7 +10,6 @@
 
 use super::batch::{Batch, Readout};
 use super::loss::Loss;
-use super::sparse::Operator;
 use crate::product::{Matrix, product};
 use crate::{GraphNetwork, Linear};
 use rayon::prelude::*;
@@ -22,7 +21,7 @@ const ROWS: usize = 64;
 /// The outputs of the network, one row for each row of its head.
 ///
 /// # Panics
-/// When there is more than one convolution and no operator.
+/// When there is more than one convolution and no operator for it.
 pub(super) fn outputs(network: &GraphNetwork, batch: &Batch) -> Vec<f32> {
     forward(network, batch).outputs
 }
@@ -30,7 +29,7 @@ pub(super) fn outputs(network: &GraphNetwork, batch: &Batch) -> Vec<f32> {
 /// The gradient of the mean loss by every weight, and the sum of the losses.
 ///
 /// # Panics
-/// When there is more than one convolution and no operator.
+/// When there is more than one convolution and no operator for it.
 pub(super) fn gradients(network: &GraphNetwork, batch: &Batch, loss: Loss) -> (GraphNetwork, f64) {
     let trace = forward(network, batch);
     let (by_outputs, sum) = loss.gradient(&trace.outputs, &batch.targets);
@@ -69,7 +68,7 @@ fn forward(network: &GraphNetwork, batch: &Batch) -> Trace {
     let mut joined: Vec<Vec<f32>> = Vec::new();
     let mut embedding = convolve(&network.convolutions[0], &batch.joined);
     for (l, convolution) in network.convolutions.iter().enumerate().skip(1) {
-        joined.push(operator(batch).matrix().joined(&embedding, convolution.inputs / 2));
+        joined.push(batch.operators.of(l).matrix().joined(&embedding, convolution.inputs / 2));
         embedding = convolve(convolution, &joined[l - 1]);
     }
     let read = read(&embedding, network.hidden.inputs, &batch.readout);
@@ -108,7 +107,7 @@ fn backward(network: &GraphNetwork, batch: &Batch, trace: &Trace, by_outputs: Ve
         if l > 0 {
             let half = convolution.inputs / 2;
             let by_mean = by_inputs(convolution, &by_embedding, half..2 * half, |_, _| {});
-            let by_mean = operator(batch).transposed().times(&by_mean, half);
+            let by_mean = batch.operators.of(l).transposed().times(&by_mean, half);
             by_embedding = by_inputs(convolution, &by_embedding, 0..half, |first, rows| {
                 add(rows, &by_mean[first * half..][..rows.len()]);
                 // The outputs of the layer before are the left half of this one's inputs.
@@ -119,10 +118,6 @@ fn backward(network: &GraphNetwork, batch: &Batch, trace: &Trace, by_outputs: Ve
     }
     convolutions.reverse();
     GraphNetwork { convolutions, hidden, slopes, output }
-}
-
-fn operator(batch: &Batch) -> &Operator {
-    batch.operator.as_ref().expect("more than one convolution needs the adjacency")
 }
 
 /// x W + b, and then what is done with some rows of it.

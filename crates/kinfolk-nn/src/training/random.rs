@@ -11,9 +11,9 @@ pub(super) enum Purpose {
     Validation,
     /// The order of the examples in an epoch.
     Order,
-    /// What is dropped from the input or otherwise augmented, and which neighbours are sampled.
+    /// What is dropped from the input or otherwise augmented, and which neighbours or vertices are sampled.
     Noise,
-    /// Which neighbours are sampled when held-out examples are judged.
+    /// Which neighbours or vertices are sampled when held-out examples are judged.
     Judging,
 }
 

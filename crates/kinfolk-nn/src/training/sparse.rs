@@ -92,6 +92,11 @@ impl Sparse {
         let sum: f32 = self.values[start..].iter().sum();
         // The loop of a vertex to itself is among them, so the sum is above zero.
         self.values[start..].iter_mut().for_each(|value| *value /= sum);
+        self.end_row_as_it_is();
+    }
+
+    /// Makes a row of the entries since the last one.
+    pub(super) fn end_row_as_it_is(&mut self) {
         self.offsets.push(self.columns.len());
     }
 

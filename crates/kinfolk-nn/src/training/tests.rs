@@ -1,6 +1,6 @@
 //! The networks against obvious loops, their gradients against differences, and training as a whole.
 
-use super::batch::{Batch, Readout};
+use super::batch::{Batch, Operators, Readout};
 use super::fit::{FitRun, FittedNetwork};
 use super::gcn_e::fit_gcn_e;
 use super::gcn_v::fit_gcn_v;
@@ -9,6 +9,7 @@ use super::params::FitParams;
 use super::pass;
 use super::random::{Purpose, random};
 use super::rotation::Rotation;
+use super::sampling::{Sampler, Sampling};
 use super::sparse::{Operator, Sparse};
 use super::{
     Choices, GcnEParams, GcnVParams, Loss, Target, TrainParams, Unfinished, train_gcn_e, train_gcn_v,
@@ -31,10 +32,13 @@ fn linear(layer: &Linear, x: &[f64]) -> Vec<f64> {
     (0..layer.outputs).map(column).collect()
 }
 
-/// The network as the paper writes it; `a` is dense.
-fn obvious(network: &GraphNetwork, a: &[Vec<f64>], x: &[Vec<f64>], readout: &Readout) -> Vec<f64> {
+/// A dense matrix.
+type Dense = Vec<Vec<f64>>;
+
+/// The network as the paper writes it, with a dense matrix for each convolution.
+fn obvious(network: &GraphNetwork, a: &[&Dense], x: &[Vec<f64>], readout: &Readout) -> Vec<f64> {
     let mut features = x.to_vec();
-    for convolution in &network.convolutions {
+    for (convolution, a) in network.convolutions.iter().zip(a) {
         let next = (0..features.len()).map(|i| {
             let mean = |c: usize| (0..features.len()).map(|j| a[i][j] * features[j][c]).sum::<f64>();
             let mut joined = features[i].clone();
@@ -52,8 +56,13 @@ fn obvious(network: &GraphNetwork, a: &[Vec<f64>], x: &[Vec<f64>], readout: &Rea
 }
 
 /// A small graph with hubs, leaves and rows that sum to one, its operator, and features.
-fn example(n: usize, dim: usize) -> (Vec<Vec<f64>>, Operator, Vec<Vec<f64>>) {
-    let mut random = random(7, Purpose::Noise, 0);
+fn example(n: usize, dim: usize) -> (Dense, Operator, Vec<Vec<f64>>) {
+    example_of(7, n, dim)
+}
+
+/// Another one for each seed.
+fn example_of(seed: u64, n: usize, dim: usize) -> (Dense, Operator, Vec<Vec<f64>>) {
+    let mut random = random(seed, Purpose::Noise, 0);
     let mut dense = vec![vec![0.0; n]; n];
     let mut sparse = Sparse::with_capacity(n, n * n);
     for (i, row) in dense.iter_mut().enumerate() {
@@ -80,7 +89,7 @@ fn batch(operator: &Operator, x: &[Vec<f64>]) -> Batch {
     let flat: Vec<f32> = x.iter().flatten().map(|&v| v as f32).collect();
     let joined = operator.matrix().joined(&flat, x[0].len());
     let targets = (0..x.len()).map(|i| 0.3 * i as f32).collect();
-    Batch { joined, operator: Some(operator.clone()), readout: Readout::All, targets }
+    Batch { joined, operators: Operators::Same(operator.clone()), readout: Readout::All, targets }
 }
 
 fn small(convolutions: &[usize]) -> GraphNetwork {
@@ -127,7 +136,7 @@ fn the_network_does_what_the_paper_says() {
         for readout in readouts() {
             let network = small(convolutions);
             let batch = example_batch(&operator, &x, readout);
-            let expected = obvious(&network, &a, &x, &batch.readout);
+            let expected = obvious(&network, &vec![&a; convolutions.len()], &x, &batch.readout);
             let found = pass::outputs(&network, &batch);
             assert_eq!(found.len(), expected.len());
             for (expected, found) in expected.iter().zip(found) {
@@ -137,37 +146,80 @@ fn the_network_does_what_the_paper_says() {
     }
 }
 
+/// The gradients of a network of `convolutions` against differences of the loss, with a matrix for each convolution.
+fn check_gradients(convolutions: &[usize], a: &[&Dense], x: &[Vec<f64>], batch: &Batch) {
+    let mut weights = small(convolutions);
+    let loss = |network: &GraphNetwork| -> f64 {
+        let outputs = obvious(network, a, x, &batch.readout);
+        let squares = outputs.iter().zip(&batch.targets).map(|(o, t)| (o - *t as f64).powi(2));
+        squares.sum()
+    };
+    let (mut gradients, sum) = pass::gradients(&weights, batch, Loss::Squares);
+    assert!((sum / loss(&weights) - 1.0).abs() < 1e-4);
+    for (p, gradient) in gradients.values_mut().into_iter().enumerate() {
+        for (i, &mut found) in gradient.iter_mut().enumerate() {
+            // Small, so that hardly any relu changes sides in between; the loops are in double precision.
+            let h = 1e-5_f32;
+            let at = weights.values_mut()[p][i];
+            let mut moved = |to: f32| {
+                weights.values_mut()[p][i] = to;
+                loss(&weights) / batch.targets.len() as f64
+            };
+            let expected = (moved(at + h) - moved(at - h)) / ((at + h) as f64 - (at - h) as f64);
+            moved(at);
+            let error = (expected - found as f64).abs() / (1.0 + expected.abs());
+            assert!(error < 2e-4, "{convolutions:?}: parameter {p}, value {i}: {expected} {found}");
+        }
+    }
+}
+
 #[test]
 fn gradients_are_slopes_of_the_loss() {
     let (a, operator, x) = example(9, 4);
     for convolutions in [&[5][..], &[5, 7], &[5, 7, 3, 3]] {
         for readout in readouts() {
-            let mut weights = small(convolutions);
             let batch = example_batch(&operator, &x, readout);
-            let loss = |network: &GraphNetwork| -> f64 {
-                let outputs = obvious(network, &a, &x, &batch.readout);
-                let squares = outputs.iter().zip(&batch.targets).map(|(o, t)| (o - *t as f64).powi(2));
-                squares.sum()
-            };
-            let (mut gradients, sum) = pass::gradients(&weights, &batch, Loss::Squares);
-            assert!((sum / loss(&weights) - 1.0).abs() < 1e-4);
-            for (p, gradient) in gradients.values_mut().into_iter().enumerate() {
-                for (i, &mut found) in gradient.iter_mut().enumerate() {
-                    // Small, so that hardly any relu changes sides in between; the loops are in double precision.
-                    let h = 1e-5_f32;
-                    let at = weights.values_mut()[p][i];
-                    let mut moved = |to: f32| {
-                        weights.values_mut()[p][i] = to;
-                        loss(&weights) / batch.targets.len() as f64
-                    };
-                    let expected = (moved(at + h) - moved(at - h)) / ((at + h) as f64 - (at - h) as f64);
-                    moved(at);
-                    let error = (expected - found as f64).abs() / (1.0 + expected.abs());
-                    assert!(error < 2e-4, "{convolutions:?}: parameter {p}, value {i}: {expected} {found}");
-                }
-            }
+            check_gradients(convolutions, &vec![&a; convolutions.len()], &x, &batch);
         }
     }
+}
+
+#[test]
+fn every_convolution_may_have_an_operator_of_its_own() {
+    let (a, operator, x) = example(9, 4);
+    let [(b, second, _), (c, third, _)] = [8, 9].map(|seed| example_of(seed, 9, 4));
+    for readout in readouts() {
+        let mut batch = example_batch(&operator, &x, readout);
+        batch.operators = Operators::Each(vec![second.clone(), third.clone()]);
+        check_gradients(&[5, 7, 3], &[&a, &b, &c], &x, &batch);
+    }
+}
+
+/// The rows of a small graph that are drawn for some examples, through the network and back, against the dense estimate of A~.
+#[test]
+fn gradients_of_sampled_vertices_are_slopes_of_their_loss() {
+    let (embeddings, _) = faces();
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
+    let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
+    let examples = [5, 90, 17];
+    let sampler = Sampler::new(Sampling::Vertices(12), &adjacency);
+    let (rows, operators) = sampler.draw(&adjacency, 3, &examples, &mut random(1, Purpose::Noise, 0));
+    let dense = |operator: &Operator| -> Dense {
+        let unit = |j: usize| (0..rows.len()).map(|i| (i == j) as u8 as f32).collect::<Vec<_>>();
+        let columns: Vec<Vec<f32>> = (0..rows.len()).map(|j| operator.matrix().times(&unit(j), 1)).collect();
+        (0..rows.len()).map(|i| columns.iter().map(|column| column[i] as f64).collect()).collect()
+    };
+    let [second, third] = [dense(operators.of(1)), dense(operators.of(2))];
+    assert!(second.iter().flatten().any(|&v| v > 0.0) && second != third);
+    // The first product is not estimated; any matrix will do here.
+    let (first, operator, x) = example(rows.len(), 4);
+    let batch = Batch {
+        operators,
+        readout: Readout::Rows((0..3).collect()),
+        targets: vec![0.3, 0.6, 0.9],
+        ..batch(&operator, &x)
+    };
+    check_gradients(&[5, 7, 3], &[&first, &second, &third], &x, &batch);
 }
 
 #[test]
@@ -240,9 +292,11 @@ fn the_loss_falls() {
 
 #[test]
 fn two_convolutions_learn_too() {
-    let history = train(&quick(&[32, 16])).history;
-    let (first, last) = (history[0].training_loss, history[7].training_loss);
-    assert!(last < 0.8 * first, "{first} {last}");
+    for sampling in [Sampling::default(), Sampling::Vertices(800)] {
+        let history = train(&GcnVParams { sampling, ..quick(&[32, 16]) }).history;
+        let (first, last) = (history[0].training_loss, history[7].training_loss);
+        assert!(last < 0.8 * first, "{sampling:?}: {first} {last}");
+    }
 }
 
 #[test]
@@ -250,9 +304,15 @@ fn the_number_of_threads_changes_nothing() {
     let on = |threads: usize, params: &GcnVParams| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| train(params))
     };
-    for convolutions in [&[128][..], &[32, 16]] {
+    let neighbours = Sampling::default();
+    for (convolutions, sampling) in [
+        (&[128][..], neighbours),
+        (&[32, 16], neighbours),
+        (&[32, 16], Sampling::Vertices(300)),
+        (&[32, 16, 16], Sampling::Vertices(100)),
+    ] {
         // Wide enough that products are divided between threads.
-        let mut params = GcnVParams { hidden: 128, ..quick(convolutions) };
+        let mut params = GcnVParams { hidden: 128, sampling, ..quick(convolutions) };
         params.fit = FitParams { epochs: 2, batch: 512, dropout: 0.1, rotate: true, ..params.fit };
         let one = on(1, &params);
         assert_eq!(one, on(2, &params));
@@ -293,6 +353,11 @@ fn wrong_input_is_refused_by_name() {
     assert_eq!(message(&labels[1..], |_| ()), expected);
     assert_eq!(message(&labels, |p| p.fit.epochs = 0), "epochs: expected at least 1, found 0");
     assert_eq!(message(&labels, |p| p.convolutions.clear()), "layers: expected at least 1, found 0");
+    for sampling in [Sampling::Neighbours(0), Sampling::Vertices(0)] {
+        let params = GcnVParams { sampling, ..quick(&[8, 8]) };
+        let error = train_gcn_v(&embeddings, &labels, &graph, &params, &()).unwrap_err();
+        assert_eq!(error.to_string(), "sampled: expected at least 1, found 0");
+    }
     let expected = "dropout: expected at least 0, below 1, found 1";
     assert_eq!(message(&labels, |p| p.fit.dropout = 1.0), expected);
     let message = message(&labels, |p| p.fit.learning_rate = 1e6);
@@ -372,11 +437,13 @@ fn aggregates_that_do_not_fit_are_computed_for_each_batch() {
 }
 
 #[test]
-fn with_all_neighbours_sampled_nothing_is_left_to_chance() {
+fn with_everything_sampled_nothing_is_left_to_chance() {
     // A batch of everything with every neighbour is the whole graph; other draws then only change the order of sums.
-    let mut params = GcnVParams { sampled: 1000, ..quick(&[8, 6]) };
+    // With every vertex, a batch of any size is exact.
+    let mut params = quick(&[8, 6]);
     params.fit = FitParams { epochs: 1, batch: 100_000, ..params.fit };
-    let loss = train(&params).history[0].training_loss;
+    let losses = [Sampling::Neighbours(1000), Sampling::Vertices(100_000)]
+        .map(|sampling| train(&GcnVParams { sampling, ..params.clone() }).history[0].training_loss);
     let (embeddings, labels) = faces();
     let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
     let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
@@ -387,7 +454,56 @@ fn with_all_neighbours_sampled_nothing_is_left_to_chance() {
     let rows = super::division::divide(&labels, &params.fit).training;
     let squares = rows.iter().map(|&i| (said[i as usize] as f64 - goals[i as usize] as f64).powi(2));
     let expected = squares.sum::<f64>() / rows.len() as f64;
-    assert!((loss - expected).abs() < 1e-6, "{loss} {expected}");
+    assert!(losses.iter().all(|loss| (loss - expected).abs() < 1e-6), "{losses:?} {expected}");
+}
+
+#[test]
+fn the_second_convolution_may_have_a_graph_of_its_own() {
+    let (embeddings, labels) = faces();
+    let (graph, _) = knn_graph(&embeddings, &ten_neighbours(), &()).unwrap();
+    let adjacency = Adjacency::from_knn(&graph, 0.0).unwrap();
+    let params = quick(&[8, 8]);
+    let train = |params: &GcnVParams, graph_of: &mut crate::GraphOf| {
+        super::train_gcn_v_on_graphs(&embeddings, &labels, &graph, params, graph_of, &())
+    };
+    // The same graph in each epoch is one graph for both.
+    let mut made = 0;
+    let mut same = |f_1: Vec<f32>| {
+        assert_eq!(f_1.len(), 8 * labels.len());
+        made += 1;
+        Ok(adjacency.clone())
+    };
+    let trained = train(&params, &mut same).unwrap();
+    assert_eq!(made, 8);
+    let plain = train_gcn_v(&embeddings, &labels, &graph, &params, &()).unwrap();
+    assert_eq!(trained, plain);
+    let confidence =
+        |network| crate::vertex_confidence(network, &embeddings, &adjacency, false, &()).unwrap();
+    let mut same = |_| Ok(adjacency.clone());
+    let on_graphs =
+        crate::vertex_confidence_on_graphs(&plain.network, &embeddings, &adjacency, &mut same, &()).unwrap();
+    assert_eq!(on_graphs, confidence(&plain.network));
+
+    // The graph of F_1 is another one, and what it is made from is what the network computes.
+    let mut rebuilt = |f_1: Vec<f32>| {
+        let (graph, _) = knn_graph(&crate::rebuilt_features(f_1, 8)?, &ten_neighbours(), &())?;
+        Adjacency::from_knn(&graph, 0.0)
+    };
+    assert_ne!(train(&params, &mut rebuilt).unwrap(), plain);
+    let short =
+        GraphNetwork { convolutions: plain.network.convolutions[..1].to_vec(), ..plain.network.clone() };
+    let f_1 = crate::vertex_confidence(&short, &embeddings, &adjacency, true, &()).unwrap().embeddings;
+    let mut checked = |given: Vec<f32>| {
+        assert_eq!(given, f_1);
+        rebuilt(given)
+    };
+    let on_graphs =
+        crate::vertex_confidence_on_graphs(&plain.network, &embeddings, &adjacency, &mut checked, &())
+            .unwrap();
+    assert_ne!(on_graphs, confidence(&plain.network));
+
+    let message = train(&quick(&[8]), &mut |_| Ok(adjacency.clone())).unwrap_err().to_string();
+    assert_eq!(message, "layers: expected 2, one for each graph, found 1");
 }
 
 fn quick_model() -> TrainParams {
@@ -559,7 +675,8 @@ fn steps_are_those_of_pytorch() {
         let mut sgd = super::sgd::Sgd { momentum: 0.9, weight_decay: 1e-5, weights, velocities };
         let targets = floats("targets");
         let readout = Readout::All;
-        let batch = Batch { joined: floats("joined"), operator: Some(operator), readout, targets };
+        let batch =
+            Batch { joined: floats("joined"), operators: Operators::Same(operator), readout, targets };
         for step in ["step1", "step2"] {
             let (gradients, sum) = pass::gradients(&sgd.weights, &batch, loss);
             if step == "step1" {
