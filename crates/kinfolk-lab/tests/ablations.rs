@@ -89,11 +89,14 @@ fn tau() {
 
 #[test]
 fn layers() {
-    let columns = "convolutions,fitted_loss,held_out_loss,pairwise_f,bcubed_f,tau,seconds";
+    let columns =
+        "convolutions,sampled,fitted_loss,held_out_loss,pairwise_f,bcubed_f,tau,fitting_seconds,seconds";
     let (lines, picture) = ablation("layers", columns);
-    assert_eq!(column(&lines, 0), ["1", "2", "3"]);
-    all_within(&lines, 2, 4.0);
-    assert!(picture.contains(">3 convolutions<"));
+    assert_eq!(column(&lines, 0), ["1", "2", "2", "2", "2", "3", "3"]);
+    let sampled = ["-", "5 neighbours", "5 neighbours in F_1", "320 vertices", "1024 vertices"];
+    assert_eq!(column(&lines, 1)[..5], sampled);
+    all_within(&lines, 3, 4.0);
+    assert!(picture.contains(">3 convolutions, 1024 vertices<"));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod ablation;
 pub mod confidence_designs;
+mod dynamic_graph;
 pub mod layers;
 pub mod m;
 mod ranked;

@@ -127,10 +127,16 @@ pub fn grid(name: &str, scales: &Scales) -> Grid {
             settings: two("min_cluster_size", [2.0, 3.0, 4.0, 6.0, 10.0, 15.0], "min_samples", [1, 5]),
             description: "min_cluster_size 2, 3, 4, 6, 10, 15, min_samples 1 and 5",
         },
-        "optics" => Grid {
-            settings: two("xi", [0.01, 0.02, 0.05, 0.1, 0.15, 0.2], "min", [2, 5]),
-            description: "xi 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, min 2 and 5",
-        },
+        "optics" => {
+            let steep = [0.02, 0.05, 0.1].iter().flat_map(|xi| [2, 5].map(|min| (xi, min)));
+            let steep = steep.map(|(xi, min)| vec![("xi", xi.to_string()), ("min", min.to_string())]);
+            let flat = every_other.iter().map(|level| {
+                let eps = (1.0 - level).max(1e-6).to_string();
+                vec![("extraction", "threshold".to_owned()), ("eps", eps)]
+            });
+            let description = "xi 0.02, 0.05, 0.1 with min 2 and 5, and thresholds at every other similarity";
+            Grid { settings: steep.chain(flat).collect(), description }
+        }
         "chinese-whispers" | "infomap" => {
             Grid { settings: one("th", scales.levels), description: "th at the similarities" }
         }
