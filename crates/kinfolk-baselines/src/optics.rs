@@ -1,15 +1,15 @@
 //! OPTICS: an order of the rows in which dense groups are valleys, and the clusters that follow from it.
 //!
-//! Ankerst, Breunig, Kriegel and Sander (1999). The distance of two rows is 1 - cos. The core distance of a row is the smallest
-//! radius within which there are `min` rows, itself included; it is infinite above `max_eps`. The reachability of q from p is
-//! max(core(p), d(p, q)). Starting anywhere, the next row is always the one of smallest reachability from the rows before
-//! it, ties by smaller number. Plotted in this order, reachability has a valley for each dense group. Clusters are extracted
-//! from the plot by the steepness of the slopes ([`xi_clusters`]), or by a threshold: a new cluster begins where the reachability is
-//! above `eps`, which is nearly DBSCAN with that radius.
+//! Ankerst, Breunig, Kriegel and Sander (1999). The distance of two rows is 1 - cos. The core distance of a row is the
+//! smallest radius within which there are `min` rows, itself included; it is infinite above `max_eps`. The
+//! reachability of q from p is max(core(p), d(p, q)). Starting anywhere, the next row is always the one of smallest
+//! reachability from the rows before it, ties by smaller number. Plotted in this order, reachability has a valley for
+//! each dense group. Clusters are extracted from the plot by the steepness of the slopes ([`xi_clusters`]), or by a
+//! threshold: a new cluster begins where the reachability is above `eps`, which is nearly DBSCAN with that radius.
 //!
 //! Neighbours are those of the symmetric kNN graph, so a row is reached only along its edges: the result is that of
-//! scikit-learn's OPTICS on the sparse matrix of these distances, and with K = N - 1 that on all pairs of rows. Parts of the graph that
-//! no edge connects have infinite reachability between them.
+//! scikit-learn's OPTICS on the sparse matrix of these distances, and with K = N - 1 that on all pairs of rows. Parts
+//! of the graph that no edge connects have infinite reachability between them.
 //!
 //! Cost: O(N K log N) time, for the queue of rows that are reached; O(N K) memory.
 
@@ -87,7 +87,7 @@ static INFO: MethodInfo = MethodInfo::new(
     "OPTICS",
     "Orders rows by how they are reached in the kNN graph and cuts the order where it is steep",
 )
-.when("when clusters have different densities and HDBSCAN's hierarchy is not wanted")
+.when("to compare with OPTICS as in scikit-learn; HDBSCAN is better where clusters have different densities")
 .cost("N K log N")
 .input(Input::Graph)
 .color("#bc5090");
@@ -310,7 +310,8 @@ mod tests {
             prop_assert_eq!(found, slow(&graph, min, max_eps));
         }
 
-        /// At a threshold, core rows are those of DBSCAN, and rows with an edge within it that both are core are together.
+        /// At a threshold, core rows are those of DBSCAN, and rows with an edge within it that both are core are
+        /// together.
         #[test]
         fn a_threshold_gives_the_core_rows_of_dbscan(graph in graphs(), min in 2usize..6, eps in 0u8..12) {
             prop_assume!(min <= graph.k() + 1);

@@ -1,14 +1,14 @@
 //! Clusters of a reachability plot by the steepness of its slopes, the xi method of OPTICS.
 //!
-//! Section 4.3 of Ankerst et al. (1999). A place of the plot is steep downward if the value after it is at most 1 - xi times
-//! its own, and steep upward if its own is at most 1 - xi times the value after it. Steep places with at most `min` places
-//! between them that do not go the other way are one steep area. A cluster begins in a steep downward area and ends in a steep
-//! upward area, and all values between them are at most 1 - xi times those at both ends. Its end is moved back to the last place
-//! whose predecessor is in the cluster (Schubert and Gertz, 2018). Clusters are nested; the smallest ones are the result. Details
-//! that the papers leave open are as in scikit-learn.
+//! Section 4.3 of Ankerst et al. (1999). A place of the plot is steep downward if the value after it is at most 1 - xi
+//! times its own, and steep upward if its own is at most 1 - xi times the value after it. Steep places with at most
+//! `min` places between them that do not go the other way are one steep area. A cluster begins in a steep downward
+//! area and ends in a steep upward area, and all values between them are at most 1 - xi times those at both ends. Its
+//! end is moved back to the last place whose predecessor is in the cluster (Schubert and Gertz, 2018). Clusters are
+//! nested; the smallest ones are the result. Details that the papers leave open are as in scikit-learn.
 //!
-//! Cost: O(N) and, for each steep upward area, the steep downward areas that are still open: few, because a high value between
-//! them closes them.
+//! Cost: O(N) and, for each steep upward area, the steep downward areas that are still open: few, because a high value
+//! between them closes them.
 
 /// What is called steep, and the smallest cluster.
 pub(crate) struct Steepness {
@@ -18,7 +18,8 @@ pub(crate) struct Steepness {
     pub min_cluster_size: usize,
 }
 
-/// The cluster of each place of a reachability plot, -1 for noise. `before` has the place of the predecessor of each place.
+/// The cluster of each place of a reachability plot, -1 for noise. `before` has the place of the predecessor of each
+/// place.
 pub(crate) fn xi_clusters(plot: &[f64], before: &[Option<u32>], steepness: &Steepness) -> Vec<i64> {
     finest(plot.len(), &nested(plot, before, steepness))
 }

@@ -132,8 +132,8 @@ kinfolk::parameters! {
         pub validation: f32 = 0.1, "at least 0, below 1", |share| (0.0..1.0).contains(share);
         /// Graph convolutions.
         pub layers: usize = 1, "at least 1", |layers| *layers >= 1;
-        /// What a batch aggregates over in each convolution after the first: neighbours of each row (GraphSAGE), or vertices for all
-        /// its rows (FastGCN); auto is neighbours.
+        /// What a batch aggregates over in each convolution after the first: neighbours of each row (GraphSAGE), or
+        /// vertices for all its rows (FastGCN); auto is neighbours.
         pub sampling: Option<SamplingKind> = None;
         /// How many neighbours or vertices are sampled; auto is 10 or 1,024.
         pub sampled: Option<usize> = None, "at least 1", |sampled| *sampled != Some(0);
@@ -173,8 +173,8 @@ kinfolk::parameters! {
         pub validation: f32 = 0.1, "at least 0, below 1", |share| (0.0..1.0).contains(share);
         /// Graph convolutions of GCN-V.
         pub layers: usize = 1, "at least 1", |layers| *layers >= 1;
-        /// What a batch aggregates over in each convolution after the first: neighbours of each row (GraphSAGE), or vertices for all
-        /// its rows (FastGCN); auto is neighbours.
+        /// What a batch aggregates over in each convolution after the first: neighbours of each row (GraphSAGE), or
+        /// vertices for all its rows (FastGCN); auto is neighbours.
         pub sampling: Option<SamplingKind> = None;
         /// How many neighbours or vertices are sampled; auto is 10 or 1,024.
         pub sampled: Option<usize> = None, "at least 1", |sampled| *sampled != Some(0);

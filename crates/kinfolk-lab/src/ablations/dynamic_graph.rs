@@ -1,12 +1,13 @@
 //! GCN-V on a dynamic graph: the second convolution aggregates over the kNN graph of F_1.
 //!
-//! After DGCNN (Wang et al., 2019), where every layer has the graph of its own input. There the graph of a few thousand points
-//! is rebuilt in every step. Here it is that of all training rows and is rebuilt from the weights at the start of every epoch;
-//! steps within an epoch sample neighbours from it, as from the input graph. The graph is a constant for the gradient. It is built
-//! like the input graph: K nearest by cosine, symmetric, row-normalised. When the network is applied, it is built from F_1
-//! of the rows it is applied to.
+//! After DGCNN (Wang et al., 2019), where every layer has the graph of its own input. There the graph of a few
+//! thousand points is rebuilt in every step. Here it is that of all training rows and is rebuilt from the weights at
+//! the start of every epoch; steps within an epoch sample neighbours from it, as from the input graph. The graph is a
+//! constant for the gradient. It is built like the input graph: K nearest by cosine, symmetric, row-normalised. When
+//! the network is applied, it is built from F_1 of the rows it is applied to.
 //!
-//! Cost beyond GCN-V of two convolutions: F_1 and the neighbour search of all rows, once for each epoch and each application.
+//! Cost beyond GCN-V of two convolutions: F_1 and the neighbour search of all rows, once for each epoch and each
+//! application.
 
 use super::ablation::Ablation;
 use super::ranked::{Part, Ranked};

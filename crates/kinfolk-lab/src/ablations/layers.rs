@@ -1,9 +1,10 @@
 //! The number of graph convolutions of GCN-V: how well one, two and three learn s_nbr, and the F that results.
 //!
-//! With L > 1 a row needs its neighbours, their neighbours and so on: (S + 1)^(L - 1) rows with S sampled neighbours for each
-//! training row. With t sampled vertices for a batch (FastGCN) it is t (L - 1) rows for all training rows of the batch. Both are compared, as is
-//! a second convolution on the graph of F_1 (`dynamic_graph.rs`). To limit the time of three convolutions, all networks are
-//! narrower and see fewer rows in an epoch than in the other ablations; compare them only with each other.
+//! With L > 1 a row needs its neighbours, their neighbours and so on: (S + 1)^(L - 1) rows with S sampled neighbours
+//! for each training row. With t sampled vertices for a batch (FastGCN) it is t (L - 1) rows for all training rows of
+//! the batch. Both are compared, as is a second convolution on the graph of F_1 (`dynamic_graph.rs`). To limit the
+//! time of three convolutions, all networks are narrower and see fewer rows in an epoch than in the other ablations;
+//! compare them only with each other.
 
 use super::Arguments;
 use super::ablation::Ablation;

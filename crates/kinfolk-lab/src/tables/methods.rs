@@ -43,8 +43,9 @@ pub fn listed() -> Vec<Listed> {
         (last, !listed.info.in_paper, listed.info.needs_model)
     };
     listed.sort_by_key(place);
-    for (at, listed) in listed.iter_mut().enumerate() {
-        listed.dashed = at % 2 == 1;
+    // Counted from the end, so that gcn-ve, the last one, is dashed where it covers gcn-v.
+    for (at, listed) in listed.iter_mut().rev().enumerate() {
+        listed.dashed = at % 2 == 0;
     }
     listed
 }

@@ -1,17 +1,16 @@
 //! Which rows a mini-batch of GCN-V aggregates over in each convolution after the first.
 //!
-//! A row of the last convolution needs all its neighbours' rows of the one before, those need their neighbours' and so on:
-//! soon the whole graph. Two ways to need fewer:
+//! A row of the last convolution needs all its neighbours' rows of the one before, those need their neighbours' and so
+//! on: soon the whole graph. Two ways to need fewer:
 //!
-//! - Neighbours (GraphSAGE, Hamilton et al., 2017; Section 3.2 of the paper points to it): a row aggregates over itself and S
-//!   of its neighbours, their weights scaled to sum to one. The rows of a batch grow by the factor S + 1 with each convolution.
-//! - Vertices (FastGCN, Chen et al., 2018): for each convolution t vertices are drawn for all rows of the batch together, with
-//!   replacement and probability q(u) proportional to the squared norm of column u of A~. Then
-//!
-//!       A~ F  ~  1/t  sum over the drawn u of  A~(:, u) F(u, :) / q(u),
-//!
-//!   whose mean over draws is A~ F, and of all q this one has the least variance if the rows of F are of equal length. The rows of a batch
-//!   grow by t with each convolution. If t is at least the number of vertices, all are taken once, and nothing is estimated.
+//! - Neighbours (GraphSAGE, Hamilton et al., 2017; Section 3.2 of the paper points to it): a row aggregates over
+//!   itself and S of its neighbours, their weights scaled to sum to one. The rows of a batch grow by the factor S + 1
+//!   with each convolution.
+//! - Vertices (FastGCN, Chen et al., 2018): for each convolution t vertices are drawn for all rows of the batch
+//!   together, with replacement and probability q(u) proportional to the squared norm of column u of A~. A~ F
+//!   is estimated by 1/t times the sum over the drawn u of A~(:, u) F(u, :) / q(u), whose mean over draws is A~ F. Of
+//!   all q this one has the least variance if the rows of F are of equal length. The rows of a batch grow by t with
+//!   each convolution. If t is at least the number of vertices, all are taken once, and nothing is estimated.
 //!
 //! Cost of a batch with R rows: O(R S), or O(R (degree) + t log N). Once, for q: O(nnz).
 
@@ -84,7 +83,8 @@ impl Sampler {
         }
     }
 
-    /// `examples` and all that their outputs depend on beyond the first of `convolutions`, and the operators of the others.
+    /// `examples` and all that their outputs depend on beyond the first of `convolutions`, and the operators of the
+    /// others.
     pub(super) fn draw(
         &self,
         adjacency: &Adjacency,
