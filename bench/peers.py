@@ -50,7 +50,7 @@ DEFAULTS = {
     "aro": {"threshold": 0.5},
     "cdp": {"th": 0.6, "max_size": 300, "step": 0.05},
     "hdbscan": {"min_cluster_size": 3, "min_samples": 2},
-    "optics": {"min": 3, "xi": 0.05},
+    "optics": {"min": 5, "xi": 0.05},
     "spectral": {"clusters": None, "assign": "kmeans"},
     "meanshift": {"bandwidth": 0.9, "seeds": "rows"},
 }
