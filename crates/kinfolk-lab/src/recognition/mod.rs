@@ -44,7 +44,7 @@ use parts::Parts;
 use recogniser::{DIM, Recogniser};
 use report::{Result as Measured, Setup, write};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use train::{Labels, Start, train};
 
 /// Numbers of unlabelled splits.
@@ -124,7 +124,7 @@ struct Experiment<'a> {
 
 impl<'a> Experiment<'a> {
     /// Steps 1 and 2.
-    fn new(images: &'a Images, setup: &'a Setup, seed: u64, output: &PathBuf) -> Result<Self, Failure> {
+    fn new(images: &'a Images, setup: &'a Setup, seed: u64, output: &Path) -> Result<Self, Failure> {
         let parts = Parts::new(images, seed)?;
         let (bars, steps) = (Bars::default(), setup.steps);
         bars.begin("labelled split", steps as u64);
@@ -133,7 +133,7 @@ impl<'a> Experiment<'a> {
         drop(bars);
         let labelled = embedded(images, &first, &parts.labelled, setup.k, seed)?;
         let methods = METHODS.map(str::to_owned).to_vec();
-        let options = TableOptions { methods, seed, ..TableOptions::of(false, output.clone()) };
+        let options = TableOptions { methods, seed, ..TableOptions::of(false, output.to_owned()) };
         let comparison = Comparison::new("recognition", options, labelled)?;
         Ok(Self { images, setup, seed, parts, first, comparison })
     }

@@ -63,10 +63,6 @@ pub fn write(
             methods.push(result.method);
         }
     }
-    let of = |method: &str, size: usize, value: &dyn Fn(&Result) -> f64| -> Option<(f64, f64)> {
-        let found = results.iter().filter(|result| result.method == method && result.size == size);
-        spread(&found.map(|result| 100.0 * value(result)).collect::<Vec<_>>())
-    };
     let sizes: Vec<usize> = std::iter::once(0).chain(setup.sizes.iter().copied()).collect();
     let cell = |found: Option<(f64, f64)>| match found {
         Some((mean, _)) if setup.seeds == 1 => format!("{mean:.1}"),
@@ -75,7 +71,7 @@ pub fn write(
     };
     let grid = |value: &dyn Fn(&Result) -> f64| -> Vec<Vec<String>> {
         let line = |method: &&'static str| {
-            let cells = sizes.iter().map(|&size| cell(of(method, size, value)));
+            let cells = sizes.iter().map(|&size| cell(mean_of(results, method, size, value)));
             std::iter::once((*method).to_owned()).chain(cells).collect()
         };
         methods.iter().map(line).collect()
@@ -97,7 +93,7 @@ pub fn write(
         notes.iter().map(|note| format!("- {note}\n")).collect::<String>()
     );
     write_text(&file("csv"), &csv(results))?;
-    write_text(&file("svg"), &picture(&methods, &sizes, &of))?;
+    write_text(&file("svg"), &picture(&methods, &sizes, results))?;
     write_text(&file("md"), &markdown)?;
     println!("{set}\n\nTop-1 hit rate, percent\n");
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
@@ -112,8 +108,15 @@ pub fn write(
     Ok(())
 }
 
-/// Mean and standard deviation.
-fn spread(values: &[f64]) -> Option<(f64, f64)> {
+/// Mean and standard deviation over the seeds of what `value` takes from results, in percent.
+fn mean_of(
+    results: &[Result],
+    method: &str,
+    size: usize,
+    value: &dyn Fn(&Result) -> f64,
+) -> Option<(f64, f64)> {
+    let found = results.iter().filter(|result| result.method == method && result.size == size);
+    let values: Vec<f64> = found.map(|result| 100.0 * value(result)).collect();
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -143,11 +146,7 @@ fn csv(results: &[Result]) -> String {
 }
 
 /// The hit rates and the BCubed F over the number of splits; all lines begin with the labelled split alone.
-fn picture(
-    methods: &[&'static str],
-    sizes: &[usize],
-    of: &dyn Fn(&str, usize, &dyn Fn(&Result) -> f64) -> Option<(f64, f64)>,
-) -> String {
+fn picture(methods: &[&'static str], sizes: &[usize], results: &[Result]) -> String {
     let colour = |method: &str| match kinfolk_methods::find(method) {
         Ok(entry) => entry.info().color,
         Err(_) => palette::ORACLE,
@@ -156,7 +155,7 @@ fn picture(
         let line = |&method: &&'static str| {
             let points = sizes.iter().filter_map(|&size| {
                 let method = if size == 0 && start { methods[0] } else { method };
-                Some((size as f64, of(method, size, value)?.0))
+                Some((size as f64, mean_of(results, method, size, value)?.0))
             });
             let dashed = colour(method) == palette::ORACLE;
             Line {
