@@ -72,7 +72,7 @@ impl From<Error> for Failure {
 }
 
 /// Fields that have an option of their own.
-const OPTIONS: [&str; 33] = [
+const OPTIONS: &[&str] = &[
     "batch",
     "clusters",
     "confidence",

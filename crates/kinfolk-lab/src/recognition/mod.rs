@@ -36,10 +36,11 @@ use clap::Args;
 use identify::hit_rate;
 use images::Images;
 use kinfolk::metrics::evaluate;
-use kinfolk::{Embeddings, Progress};
+use kinfolk::{Context, Embeddings, Method, Problem, Progress};
 use kinfolk_cli::bars::Bars;
 use kinfolk_cli::failure::Failure;
 use kinfolk_cli::make_directory;
+use kinfolk_nn::Checkpoints;
 use parts::Parts;
 use recogniser::{DIM, Recogniser};
 use report::{Result as Measured, Setup, write};
@@ -50,8 +51,9 @@ use train::{Labels, Start, train};
 /// Numbers of unlabelled splits.
 const SIZES: [usize; 5] = [1, 3, 5, 7, 9];
 const QUICK_SIZES: [usize; 3] = [1, 5, 9];
-/// The methods that give pseudo-labels.
-const METHODS: [&str; 3] = ["cdp", "gcn-ve", "kin"];
+/// The methods that `kin` is compared with.
+const RIVALS: [&str; 2] = ["cdp", "gcn-ve"];
+const KIN: &str = "kin";
 /// The upper bound.
 const TRUTH: &str = "true labels";
 /// Clusters of fewer rows are left out, because a class of one image teaches little.
@@ -118,8 +120,10 @@ struct Experiment<'a> {
     seed: u64,
     parts: Parts,
     first: Recogniser,
-    /// Methods with what they learned from the labelled split.
+    /// CDP and GCN-V+E with what they learned from the labelled split.
     comparison: Comparison,
+    /// `kin`, trained on it.
+    kin: Box<dyn Method>,
 }
 
 impl<'a> Experiment<'a> {
@@ -132,10 +136,11 @@ impl<'a> Experiment<'a> {
         let first = train(start, &[true_labels(images, &parts.labelled)], steps, seed, &bars)?;
         drop(bars);
         let labelled = embedded(images, &first, &parts.labelled, setup.k, seed)?;
-        let methods = METHODS.map(str::to_owned).to_vec();
+        let kin = trained_kin(&labelled, seed)?;
+        let methods = RIVALS.map(str::to_owned).to_vec();
         let options = TableOptions { methods, seed, ..TableOptions::of(false, output.to_owned()) };
         let comparison = Comparison::new("recognition", options, labelled)?;
-        Ok(Self { images, setup, seed, parts, first, comparison })
+        Ok(Self { images, setup, seed, parts, first, comparison, kin })
     }
 
     fn describe(&self) -> String {
@@ -162,9 +167,13 @@ impl<'a> Experiment<'a> {
         for &size in &self.setup.sizes {
             let rows = self.parts.unlabelled[..size].concat();
             let part = embedded(self.images, &self.first, &rows, self.setup.k, self.seed)?;
-            for candidate in &self.comparison.candidates {
-                let (labels, cost) = measure(|| self.comparison.labels(candidate, &part));
-                let mut result = self.learn(candidate.name(), size, &rows, &labels?, &part.labels)?;
+            let rivals = self.comparison.candidates.iter().map(|rival| (rival.name(), Some(rival)));
+            for (name, rival) in rivals.chain([(KIN, None)]) {
+                let (labels, cost) = measure(|| match rival {
+                    Some(rival) => self.comparison.labels(rival, &part),
+                    None => self.kin_labels(&part),
+                });
+                let mut result = self.learn(name, size, &rows, &labels?, &part.labels)?;
                 result.cluster_seconds = cost.seconds;
                 result.say();
                 results.push(result);
@@ -174,6 +183,12 @@ impl<'a> Experiment<'a> {
             results.push(result);
         }
         Ok(results)
+    }
+
+    fn kin_labels(&self, part: &Part) -> Result<Vec<i64>, Failure> {
+        let bars = Bars::default();
+        let context = Context::new(&bars).with_seed(self.seed);
+        Ok(self.kin.run(&Problem::new(&part.features), &context)?.labels)
     }
 
     /// Trains with pseudo-labels of the rows, and measures both.
@@ -212,6 +227,21 @@ impl<'a> Experiment<'a> {
         let embed = |rows: &[u32]| recogniser.embed(&self.images.gather(rows));
         let identities: Vec<u32> = probes.iter().map(|&row| self.images.labels[row as usize]).collect();
         hit_rate(&embed(probes), &identities, &embed(distractors))
+    }
+}
+
+/// `kin` with the model that `kinfolk train` makes. It searches for its own neighbours, like without a model.
+fn trained_kin(labelled: &Part, seed: u64) -> Result<Box<dyn Method>, Failure> {
+    let learner = kinfolk_methods::find(KIN)?.learner();
+    let problem = Problem::new(&labelled.features).with_labels(&labelled.labels)?;
+    let bars = Bars::default();
+    let context = Context::new(&bars).with_seed(seed);
+    let trained =
+        learner.map(|learner| learner.train(&problem, Checkpoints::default(), &context)).transpose()?;
+    match trained.and_then(|trained| trained.model()) {
+        Some(model) => Ok(kinfolk_methods::load(model, Some(KIN))?),
+        // Nothing was learned that helps.
+        None => Ok(kinfolk_methods::new(KIN)?),
     }
 }
 
