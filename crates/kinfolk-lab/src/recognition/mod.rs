@@ -70,15 +70,15 @@ pub struct Arguments {
     /// Images turned by 90, 180 and 270 degrees are other identities, as usual with Omniglot
     #[arg(long)]
     rotations: bool,
-    /// One seed, fewer sizes and fewer steps
+    /// One seed and fewer sizes
     #[arg(long)]
     quick: bool,
     /// Repetitions with other splits and weights [default: 3, quick 1]
     #[arg(long, value_name = "N")]
     seeds: Option<u64>,
-    /// Steps of each training of a recogniser [default: 2000, quick 800]
-    #[arg(long, value_name = "N")]
-    steps: Option<usize>,
+    /// Steps of each training of a recogniser
+    #[arg(long, value_name = "N", default_value_t = 800)]
+    steps: usize,
     /// Neighbours of each row; kin searches for its own
     #[arg(short, value_name = "K", default_value_t = 40)]
     k: usize,
@@ -91,7 +91,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let quick = arguments.quick;
     let setup = Setup {
         seeds: arguments.seeds.unwrap_or(if quick { 1 } else { 3 }),
-        steps: arguments.steps.unwrap_or(if quick { 800 } else { 2000 }),
+        steps: arguments.steps,
         sizes: if quick { QUICK_SIZES.to_vec() } else { SIZES.to_vec() },
         k: arguments.k,
     };
@@ -230,7 +230,8 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// `kin` with the model that `kinfolk train` makes. It searches for its own neighbours, like without a model.
+/// `kin` with the model that `kinfolk train` makes, and the size of the labelled identities, which those of the other splits
+/// share (the settings of CDP know it too). It searches for its own neighbours, like without a model.
 fn trained_kin(labelled: &Part, seed: u64) -> Result<Box<dyn Method>, Failure> {
     let learner = kinfolk_methods::find(KIN)?.learner();
     let problem = Problem::new(&labelled.features).with_labels(&labelled.labels)?;
@@ -238,11 +239,22 @@ fn trained_kin(labelled: &Part, seed: u64) -> Result<Box<dyn Method>, Failure> {
     let context = Context::new(&bars).with_seed(seed);
     let trained =
         learner.map(|learner| learner.train(&problem, Checkpoints::default(), &context)).transpose()?;
-    match trained.and_then(|trained| trained.model()) {
-        Some(model) => Ok(kinfolk_methods::load(model, Some(KIN))?),
+    let mut kin: Box<dyn Method> = match trained.and_then(|trained| trained.model()) {
+        Some(model) => kinfolk_methods::load(model, Some(KIN))?,
         // Nothing was learned that helps.
-        None => Ok(kinfolk_methods::new(KIN)?),
-    }
+        None => kinfolk_methods::new(KIN)?,
+    };
+    kin.parameters_mut().set("identity_size", &median_size(&labelled.labels).to_string())?;
+    Ok(kin)
+}
+
+/// The median of the sizes of identities.
+fn median_size(labels: &[i64]) -> usize {
+    let mut counts: HashMap<i64, usize> = HashMap::new();
+    labels.iter().for_each(|&label| *counts.entry(label).or_default() += 1);
+    let mut sizes: Vec<usize> = counts.into_values().collect();
+    sizes.sort_unstable();
+    sizes[sizes.len() / 2]
 }
 
 /// Images embedded by a recogniser, with their true labels and their graph.

@@ -118,6 +118,10 @@ crate::parameters! {
         /// how probable an edge must be to join two rows, from 0 to 1.
         pub prefer: Prefer = Prefer::Balanced, "precision, balanced, recall or a probability from 0 to 1",
             |prefer| !matches!(prefer, Prefer::Probability(p) if !(0.0..=1.0).contains(p));
+        /// Rows of a typical identity, if this is known; auto estimates it. Where whole groups of identities look alike, the
+        /// estimate is too large and such groups are merged.
+        pub identity_size: Option<f32> = None, "a number of rows of at least 1, or auto",
+            |size| size.is_none_or(|size| size >= 1.0 && size.is_finite());
         /// Rows of a cosine above this are contracted to one super vertex before the search and share its cluster; 1 contracts
         /// none.
         pub super_vertices: f32 = 1.0, "a similarity above 0, at most 1", |bound| *bound > 0.0 && *bound <= 1.0;
@@ -220,7 +224,8 @@ impl Kin {
             None => search(&embeddings, &problem.knn_params(default_k, context), "knn", context)?,
         };
         let graph = &*found.graph;
-        let (probabilities, sizes) = estimate(&embeddings, graph, edge_model, context)?;
+        let (probabilities, sizes) =
+            estimate(&embeddings, graph, edge_model, self.params.identity_size, context)?;
         let pair = self.params.prefer.minimum(self.model.as_ref().map_or(EVEN, |model| model.probability));
         let labels = context.timed("partition", || partition(graph, &probabilities, pair, context))?;
         let evidence = context.timed("evidence", || {
@@ -243,16 +248,20 @@ fn wrong_columns(expected: usize, found: usize) -> Error {
     Error::Length { place, what, expected, found }
 }
 
-/// The probability of every edge, and the sizes of identities that it depends on.
+/// The probability of every edge, and the sizes of identities that it depends on: estimated, unless a typical one is known.
 pub fn estimate(
     embeddings: &Embeddings,
     graph: &KnnGraph,
     model: &EdgeModel,
+    known_size: Option<f32>,
     context: &Context,
 ) -> Result<(Vec<f32>, Sizes)> {
     let background = context.timed("background", || Background::of(embeddings, context.seed()));
     let halves = context.timed("halves", || Halves::of(embeddings, graph.k(), context))?;
-    let sizes = context.timed("sizes", || choose_sizes(&halves, context))?;
+    let sizes = match known_size {
+        Some(size) => Sizes([size.log2(); 3]),
+        None => context.timed("sizes", || choose_sizes(&halves, context))?,
+    };
     let check = context.timed("cross-check", || CrossCheck::of(&halves, sizes, model, context))?;
     let probabilities = context.timed("connectivity", || -> Result<Vec<f32>> {
         let mut probabilities = edge_probabilities(graph, &background, sizes, model, context.progress())?;
