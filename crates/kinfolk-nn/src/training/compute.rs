@@ -6,6 +6,7 @@ use super::graphics;
 use super::loss::Loss;
 use super::pass;
 use crate::GraphNetwork;
+use kinfolk::Result;
 
 /// Where training runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,32 +23,35 @@ pub enum Compute {
 }
 
 impl Compute {
-    /// The outputs of the network for a batch.
-    pub(super) fn outputs(self, network: &GraphNetwork, batch: &Batch) -> Vec<f32> {
+    /// Refuses a device that this machine does not have.
+    pub(super) fn validate(self) -> Result<()> {
         match self {
-            Compute::Cpu => pass::outputs(network, batch),
+            Compute::Cpu => Ok(()),
             #[cfg(any(feature = "wgpu", feature = "cuda"))]
-            _ => graphics::outputs(network, batch, &self.device()),
+            _ => graphics::device(self).map(|_| ()),
+        }
+    }
+
+    /// The outputs of the network for a batch.
+    pub(super) fn outputs(self, network: &GraphNetwork, batch: &Batch) -> Result<Vec<f32>> {
+        match self {
+            Compute::Cpu => Ok(pass::outputs(network, batch)),
+            #[cfg(any(feature = "wgpu", feature = "cuda"))]
+            _ => graphics::outputs(network, batch, &graphics::device(self)?),
         }
     }
 
     /// The gradient of the mean loss of a batch by every weight, and the sum of the losses.
-    pub(super) fn gradients(self, network: &GraphNetwork, batch: &Batch, loss: Loss) -> (GraphNetwork, f64) {
+    pub(super) fn gradients(
+        self,
+        network: &GraphNetwork,
+        batch: &Batch,
+        loss: Loss,
+    ) -> Result<(GraphNetwork, f64)> {
         match self {
-            Compute::Cpu => pass::gradients(network, batch, loss),
+            Compute::Cpu => Ok(pass::gradients(network, batch, loss)),
             #[cfg(any(feature = "wgpu", feature = "cuda"))]
-            _ => graphics::gradients(network, batch, loss, &self.device()),
-        }
-    }
-
-    #[cfg(any(feature = "wgpu", feature = "cuda"))]
-    fn device(self) -> burn::tensor::Device {
-        match self {
-            Compute::Cpu => unreachable!("the processor needs no device"),
-            #[cfg(feature = "wgpu")]
-            Compute::Wgpu => burn::tensor::Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
-            #[cfg(feature = "cuda")]
-            Compute::Cuda => burn::tensor::Device::cuda(0),
+            _ => graphics::gradients(network, batch, loss, &graphics::device(self)?),
         }
     }
 }

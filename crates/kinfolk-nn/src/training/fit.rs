@@ -117,7 +117,7 @@ pub(super) fn fit(
         for chosen in order.chunks(params.batch) {
             progress.check()?;
             let batch = examples.batch(chosen, &mut noise, true);
-            let (gradients, sum) = params.compute.gradients(&sgd.weights, &batch, loss);
+            let (gradients, sum) = params.compute.gradients(&sgd.weights, &batch, loss)?;
             mean.add(sum, batch.targets.len());
             sgd.step(gradients, learning_rate);
             progress.advance(chosen.len() as u64);
@@ -135,7 +135,7 @@ pub(super) fn fit(
             for chosen in judged.chunks(params.batch) {
                 progress.check()?;
                 let batch = examples.batch(chosen, &mut sampling, false);
-                let outputs = params.compute.outputs(&sgd.weights, &batch);
+                let outputs = params.compute.outputs(&sgd.weights, &batch)?;
                 mean.add(loss.gradient(&outputs, &batch.targets).1, batch.targets.len());
             }
             Ok(mean.value())

@@ -5,14 +5,57 @@
 //! the card's memory.
 
 use super::batch::{Batch, Readout};
+use super::compute::Compute;
 use super::loss::Loss;
 use super::sparse::Operator;
 use crate::{GraphNetwork, Linear};
 use burn::tensor::activation::{log_softmax, prelu, relu};
 use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use kinfolk::{Error, Result};
+
+/// The device of burn that training runs on.
+///
+/// # Panics
+/// For the processor, which needs none.
+pub(super) fn device(compute: Compute) -> Result<Device> {
+    match compute {
+        Compute::Cpu => unreachable!("the processor needs no device of burn"),
+        #[cfg(feature = "wgpu")]
+        Compute::Wgpu => wgpu_device(),
+        #[cfg(feature = "cuda")]
+        Compute::Cuda => {
+            // A device that is not there would panic at its first tensor.
+            let expected = "a graphics card of NVIDIA with a driver for CUDA";
+            let first = Device::enumerate(burn::tensor::DeviceType::Cuda).into_iter().next();
+            first.ok_or_else(|| refused(expected, "none"))
+        }
+    }
+}
+
+/// The best adapter that wgpu finds, opened once: burn panics at the first tensor if there is none, and refuses to open it
+/// a second time.
+#[cfg(feature = "wgpu")]
+fn wgpu_device() -> Result<Device> {
+    use burn::tensor::DeviceKind::DefaultDevice;
+    use burn::tensor::wgpu::WgpuInitError;
+    static OPENED: std::sync::OnceLock<std::result::Result<Device, String>> = std::sync::OnceLock::new();
+    let open = || match Device::wgpu_options().init() {
+        Ok(device) => Ok(device),
+        // Other code of this program has opened it.
+        Err(WgpuInitError::Registration { .. }) => Ok(Device::wgpu(DefaultDevice)),
+        Err(WgpuInitError::AdapterUnavailable { .. }) => Err("none".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let expected = "a graphics card with a driver for Vulkan, Metal or DirectX";
+    OPENED.get_or_init(open).clone().map_err(|found| refused(expected, found))
+}
+
+fn refused(expected: &'static str, found: impl Into<String>) -> Error {
+    Error::Parameter { field: "device", expected, found: found.into() }
+}
 
 /// The outputs of the network, one row for each row of its head.
-pub(super) fn outputs(network: &GraphNetwork, batch: &Batch, device: &Device) -> Vec<f32> {
+pub(super) fn outputs(network: &GraphNetwork, batch: &Batch, device: &Device) -> Result<Vec<f32>> {
     values(Uploaded::new(network, device, false).forward(batch, device))
 }
 
@@ -22,11 +65,11 @@ pub(super) fn gradients(
     batch: &Batch,
     loss: Loss,
     device: &Device,
-) -> (GraphNetwork, f64) {
+) -> Result<(GraphNetwork, f64)> {
     let uploaded = Uploaded::new(network, device, true);
     let outputs = uploaded.forward(batch, device);
     // In double precision and in order, as on the processor.
-    let (_, sum) = loss.gradient(&values(outputs.clone()), &batch.targets);
+    let (_, sum) = loss.gradient(&values(outputs.clone())?, &batch.targets);
     let count = batch.targets.len();
     let constant = |values: Vec<f32>| constant(values, count, device).autodiff();
     let losses = match loss {
@@ -40,11 +83,11 @@ pub(super) fn gradients(
     let mut gradients = network.clone();
     for (parameter, values_of) in uploaded.parameters().into_iter().zip(gradients.values_mut()) {
         match parameter.grad_remove(&mut found) {
-            Some(gradient) => *values_of = values(gradient),
+            Some(gradient) => *values_of = values(gradient)?,
             None => values_of.fill(0.0),
         }
     }
-    (gradients, sum)
+    Ok((gradients, sum))
 }
 
 /// x W + b.
@@ -90,6 +133,7 @@ impl Uploaded {
 
     fn forward(&self, batch: &Batch, device: &Device) -> Tensor<2> {
         let linear = |layer: &Layer, x: Tensor<2>| x.matmul(layer.weight.clone()) + layer.bias.clone();
+        // Every network has a convolution: parameters without one are refused.
         let columns = self.convolutions[0].weight.dims()[0];
         let rows = batch.joined.len() / columns;
         let mut joined = constant(batch.joined.clone(), rows, device).autodiff();
@@ -143,7 +187,8 @@ fn index(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(TensorData::new(values, [count]), device)
 }
 
-/// The values of a tensor, row-major.
-fn values(tensor: Tensor<2>) -> Vec<f32> {
-    tensor.into_data().try_into_vec().expect("all tensors here are f32")
+/// The values of a tensor, row-major. Work on the device is only queued before, so this is where its failures show.
+fn values(tensor: Tensor<2>) -> Result<Vec<f32>> {
+    let expected = "a device that can run a batch of training (a smaller batch needs less memory)";
+    tensor.try_into_vec_as().map_err(|error| refused(expected, error.to_string()))
 }

@@ -70,7 +70,7 @@ impl FitParams {
         for &at in &self.decay_at {
             within("decay_at", at, "0 to 1", |v| (0.0..=1.0).contains(&v))?;
         }
-        Ok(())
+        self.compute.validate()
     }
 
     /// The learning rate of an epoch, from 0.

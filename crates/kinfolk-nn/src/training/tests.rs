@@ -22,6 +22,8 @@ use kinfolk::{Context, Embeddings, KnnParams, Problem, Reason, Result, knn_graph
 #[allow(dead_code, reason = "only the reader of arrays is used here")]
 #[path = "../../tests/fixture/mod.rs"]
 mod fixture;
+#[cfg(feature = "wgpu")]
+mod graphics;
 
 /// x W + b for one row.
 fn linear(layer: &Linear, x: &[f64]) -> Vec<f64> {
