@@ -183,7 +183,10 @@ fn every_method_clusters() {
             "--clusters: expected a method that uses it, found --method aro",
         ),
         (&["--method", "aro", "--tau", "0.3"], "--tau: expected a method that uses it, found --method aro"),
-        (&["--param", "eps=1"], "--param: expected a parameter of the method, found eps (there are prefer)"),
+        (
+            &["--param", "eps=1"],
+            "--param: expected a parameter of the method, found eps (there are prefer, identity_size, super_vertices)",
+        ),
         (
             &["--method", "dbscan", "--param", "eps=x"],
             "--param eps: expected a distance 1 - cos from 0 to 2, found x",
