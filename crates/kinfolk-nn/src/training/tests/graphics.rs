@@ -7,7 +7,7 @@ use super::super::Compute;
 use super::*;
 
 /// Where products are by tiles of bfloat16, the processor has 16 of 24 bits of each factor. Elsewhere a
-/// hundredth of this would do.
+/// twentieth of this would do.
 const TOLERANCE: f64 = 2e-4;
 
 /// Whether there is an adapter; says so if there is none.
