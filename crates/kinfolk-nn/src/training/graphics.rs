@@ -23,12 +23,7 @@ pub(super) fn device(compute: Compute) -> Result<Device> {
         #[cfg(feature = "wgpu")]
         Compute::Wgpu => wgpu_device(),
         #[cfg(feature = "cuda")]
-        Compute::Cuda => {
-            // A device that is not there would panic at its first tensor.
-            let expected = "a graphics card of NVIDIA with a driver for CUDA";
-            let first = Device::enumerate(burn::tensor::DeviceType::Cuda).into_iter().next();
-            first.ok_or_else(|| refused(expected, "none"))
-        }
+        Compute::Cuda => Ok(Device::cuda(0)),
     }
 }
 
