@@ -302,6 +302,40 @@ mod tests {
         KinModel { whitening: None, edge: EdgeModel::default(), probability, k: 80 }
     }
 
+    /// 40 groups of four identities that look alike, six rows each: the estimated sizes are those of the groups.
+    #[test]
+    fn a_known_size_of_identities_divides_groups_of_look_alikes() {
+        const DIM: usize = 64;
+        let mut stream = crate::random::Stream::new(5, crate::random::Purpose::Image, 0, 0);
+        let mut near = |to: &[f32], noise: f32| -> Vec<f32> {
+            to.iter().map(|x| x + noise * stream.rough_normal()).collect()
+        };
+        let (mut rows, mut truth) = (Vec::new(), Vec::new());
+        for group in 0..40 {
+            let group_centre = near(&[0.0; DIM], 1.0);
+            for identity in 0..4 {
+                let centre = near(&group_centre, 0.5);
+                for _ in 0..6 {
+                    rows.extend(near(&centre, 0.35));
+                    truth.push(4 * group + identity);
+                }
+            }
+        }
+        let embeddings = Embeddings::from_rows(rows, DIM, "test").unwrap();
+        let cluster = |size: &str| {
+            let mut kin = Kin::default();
+            kin.parameters_mut().set("identity_size", size).unwrap();
+            let found = Clusterer::with(kin).fit(&embeddings).unwrap();
+            (evaluate(&truth, &found.labels).unwrap().pairwise, found)
+        };
+        let (known, found) = cluster("6");
+        let (larger, _) = cluster("24");
+        assert!(known.precision > larger.precision, "{known:?} {larger:?}");
+        assert!(found.report.parameters.contains(&("identity_sizes", "6, 6, 6".to_owned())));
+        let wrong = Kin::default().parameters_mut().set("identity_size", "0").unwrap_err().to_string();
+        assert_eq!(wrong, "identity_size: expected a number of rows of at least 1, or auto, found 0");
+    }
+
     #[test]
     fn the_smallest_sets_have_labels() {
         assert_eq!(labels(vec![1.0, 0.0], 2), [0]);
