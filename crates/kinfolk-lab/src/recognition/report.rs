@@ -199,7 +199,8 @@ fn notes(setup: &Setup, results: &[Result]) -> Vec<String> {
         format!(
             "A trial is a pair of images of one probe identity; it is a hit if the second is nearer to the first than all \
              distractors. Settings of cdp are chosen, gcn-ve and kin are trained on the labelled split, K = {}; kin \
-             searches for its own neighbours and knows the size of the labelled identities, like cdp. Clusters of fewer than {} images are not used.",
+             searches for its own neighbours and knows the size of the labelled identities, like cdp. Clusters of fewer \
+             than {} images are not used.",
             setup.k,
             super::LEAST_SIZE
         ),

@@ -9,7 +9,9 @@
 //!
 //! and two rows of c are of one identity with the probability
 //!
-//!     logit p = -2.3 + 1.8 logit e + 0.35 logit s.
+//! ```text
+//! logit p = -2.3 + 1.8 logit e + 0.35 logit s
+//! ```
 //!
 //! The three numbers are a logistic regression on the clusters of six labelled sets and two synthetic ones, each set with
 //! the same weight. `docs/experiments/pseudo-labels.md` compares expected and true precision, also on other sets.
