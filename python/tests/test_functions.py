@@ -77,7 +77,7 @@ def test_cluster_says_what_it_lacks(small):
         kinfolk.cluster(X, graph=kinfolk.knn_graph(X, k=5), method="kmeans", clusters=3)
     with pytest.raises(ValueError, match=r"colour \(there are th, flow\)"):
         kinfolk.cluster(X, method="infomap", colour="blue")
-    with pytest.raises(ValueError, match=r"colour \(there are prefer\)"):
+    with pytest.raises(ValueError, match=r"colour \(there are prefer, identity_size, super_vertices\)"):
         kinfolk.cluster(X, colour="blue")
     with pytest.raises(ValueError, match=r"method: expected the name of a method, found guess \(there are kin, "):
         kinfolk.cluster(X, method="guess")
