@@ -39,8 +39,8 @@ impl Result {
         let Result { seed, method, size, hit_rate, f, clusters, kept, .. } = self;
         let [pairwise, bcubed] = f.map(|f| 100.0 * f);
         eprintln!(
-            "seed {seed}, {method}, {size} unlabelled splits: top-1 {:.2} %; {clusters} clusters, pairwise F {pairwise:.2}, \
-             BCubed F {bcubed:.2}, {:.1} % kept (clustered in {:.0} s, trained in {:.0} processor seconds)",
+            "seed {seed}, {method}, {size} unlabelled splits: top-1 {:.2} %; {clusters} clusters, \
+             pairwise F {pairwise:.2}, BCubed F {bcubed:.2}, {:.1} % kept (clustered in {:.0} s, trained in {:.0} processor seconds)",
             100.0 * hit_rate,
             100.0 * kept,
             self.cluster_seconds,
@@ -124,7 +124,8 @@ fn mean_of(
 }
 
 fn csv(results: &[Result]) -> String {
-    let mut csv = "seed,method,unlabelled_splits,hit_rate,clusters,pairwise_f,bcubed_f,kept,cluster_seconds,train_seconds,train_cpu_seconds\n"
+    let mut csv = "seed,method,unlabelled_splits,hit_rate,clusters,pairwise_f,bcubed_f,kept,\
+                   cluster_seconds,train_seconds,train_cpu_seconds\n"
         .to_owned();
     for r in results {
         csv += &format!(
@@ -191,8 +192,8 @@ fn notes(setup: &Setup, results: &[Result]) -> Vec<String> {
             if setup.seeds > 1 { "seeds" } else { "seed" }
         ),
         format!(
-            "0: the labelled split alone. All recognisers are trained for {} steps of {} images, {seconds:.0} s ({cpu:.0} processor seconds) \
-             each.",
+            "0: the labelled split alone. All recognisers are trained for {} steps of {} images, {seconds:.0} s \
+             ({cpu:.0} processor seconds) each.",
             setup.steps,
             super::train::BATCH
         ),

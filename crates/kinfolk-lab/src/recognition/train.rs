@@ -54,7 +54,7 @@ pub fn train(
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Recogniser> {
-    let mut recogniser = match start {
+    let recogniser = match start {
         Start::Random(side) => Recogniser::new(side, &mut stream(seed, What::Weights, 0)),
         Start::From(other) => other.clone(),
     };
@@ -68,7 +68,7 @@ pub fn train(
             }
         });
     }
-    let mut velocities: Vec<Vec<f32>> = Vec::new();
+    let mut learner = Learner { recogniser, heads, velocities: Vec::new() };
     let mut order: Vec<(u32, u32)> = (sets.iter().zip(0..))
         .flat_map(|(set, head)| (0..set.rows.len() as u32).map(move |at| (head, at)))
         .collect();
@@ -84,14 +84,21 @@ pub fn train(
         // Images of one head beside each other.
         drawn.sort_unstable_by_key(|&(head, _)| head);
         let images = distorted(sets, drawn, seed, step);
-        let loss =
-            descend(&mut recogniser, &mut heads, sets, drawn, &images, &mut velocities, rate(step, steps));
+        let loss = learner.descend(sets, drawn, &images, rate(step, steps));
         progress.advance(1);
         if step % 50 == 0 {
             progress.note(&format!("loss {loss:.2}"));
         }
     }
-    Ok(recogniser)
+    Ok(learner.recogniser)
+}
+
+/// What changes in a step.
+struct Learner {
+    recogniser: Recogniser,
+    heads: Vec<Head>,
+    /// Of all parameters of the recogniser, then of the heads; empty before the first step.
+    velocities: Vec<Vec<f32>>,
 }
 
 /// The learning rate of a step.
@@ -112,67 +119,63 @@ fn distorted(sets: &[Labels], drawn: &[(u32, u32)], seed: u64, step: usize) -> V
     images
 }
 
-/// A step of gradient descent; returns the mean loss before it.
-fn descend(
-    recogniser: &mut Recogniser,
-    heads: &mut [Head],
-    sets: &[Labels],
-    drawn: &[(u32, u32)],
-    images: &[f32],
-    velocities: &mut Vec<Vec<f32>>,
-    rate: f32,
-) -> f64 {
-    let size = sets[0].images.side.pow(2);
-    let parts: Vec<Vec<Trace>> =
-        images.par_chunks(PART * size).map(|images| recogniser.forward(images)).collect();
-    let mut embeddings: Vec<f32> = Vec::with_capacity(drawn.len() * DIM);
-    for traces in &parts {
-        recogniser.average(traces);
-        embeddings.extend(&traces[traces.len() - 1].output);
-    }
-    let lengths = normalise(&mut embeddings, DIM);
-    let (mut by_embeddings, mut by_heads, mut sum) = (Vec::with_capacity(embeddings.len()), Vec::new(), 0.0);
-    for (head, weights) in heads.iter().enumerate() {
-        let of = |&&(h, _): &&(u32, u32)| h as usize == head;
-        let targets: Vec<u32> =
-            drawn.iter().filter(of).map(|&(_, at)| sets[head].classes[at as usize]).collect();
-        let first = by_embeddings.len();
-        let loss = weights.loss(&embeddings[first..first + targets.len() * DIM], &targets);
-        by_embeddings.extend(loss.by_embeddings);
-        by_heads.push(loss.by_weight);
-        sum += loss.sum;
-    }
-    normalise_backward(&embeddings, &lengths, &mut by_embeddings, DIM);
-    let parts: Vec<Vec<Gradient>> = (parts.into_par_iter())
-        .zip(by_embeddings.par_chunks(PART * DIM))
-        .map(|(traces, gradient)| recogniser.backward(traces, gradient.to_vec()))
-        .collect();
-    let mut gradients: Vec<Vec<f32>> = Vec::new();
-    for part in parts {
-        let part = part.into_iter().flat_map(|Gradient { weight, scale, shift }| [weight, scale, shift]);
-        if gradients.is_empty() {
-            gradients.extend(part);
-        } else {
-            for (sums, part) in gradients.iter_mut().zip(part) {
-                sums.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+impl Learner {
+    /// A step of gradient descent; returns the mean loss before it.
+    fn descend(&mut self, sets: &[Labels], drawn: &[(u32, u32)], images: &[f32], rate: f32) -> f64 {
+        let Learner { recogniser, heads, velocities } = self;
+        let size = sets[0].images.side.pow(2);
+        let parts: Vec<Vec<Trace>> =
+            images.par_chunks(PART * size).map(|images| recogniser.forward(images)).collect();
+        let mut embeddings: Vec<f32> = Vec::with_capacity(drawn.len() * DIM);
+        for traces in &parts {
+            recogniser.average(traces);
+            embeddings.extend(&traces[traces.len() - 1].output);
+        }
+        let lengths = normalise(&mut embeddings, DIM);
+        let (mut by_embeddings, mut by_heads, mut sum) =
+            (Vec::with_capacity(embeddings.len()), Vec::new(), 0.0);
+        for (head, weights) in heads.iter().enumerate() {
+            let of = |&&(h, _): &&(u32, u32)| h as usize == head;
+            let targets: Vec<u32> =
+                drawn.iter().filter(of).map(|&(_, at)| sets[head].classes[at as usize]).collect();
+            let first = by_embeddings.len();
+            let loss = weights.loss(&embeddings[first..first + targets.len() * DIM], &targets);
+            by_embeddings.extend(loss.by_embeddings);
+            by_heads.push(loss.by_weight);
+            sum += loss.sum;
+        }
+        normalise_backward(&embeddings, &lengths, &mut by_embeddings, DIM);
+        let parts: Vec<Vec<Gradient>> = (parts.into_par_iter())
+            .zip(by_embeddings.par_chunks(PART * DIM))
+            .map(|(traces, gradient)| recogniser.backward(traces, gradient.to_vec()))
+            .collect();
+        let mut gradients: Vec<Vec<f32>> = Vec::new();
+        for part in parts {
+            let part = part.into_iter().flat_map(|Gradient { weight, scale, shift }| [weight, scale, shift]);
+            if gradients.is_empty() {
+                gradients.extend(part);
+            } else {
+                for (sums, part) in gradients.iter_mut().zip(part) {
+                    sums.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+                }
             }
         }
+        gradients.extend(by_heads);
+        if velocities.is_empty() {
+            velocities.extend(gradients.iter().map(|gradient| vec![0.0; gradient.len()]));
+        }
+        let mean = 1.0 / drawn.len() as f32;
+        let parameters = recogniser.parameters_mut().into_iter();
+        let parameters: Vec<_> =
+            parameters.chain(heads.iter_mut().map(|head| head.weight.as_mut_slice())).collect();
+        (parameters.into_par_iter()).zip(velocities).zip(gradients).for_each(
+            |((parameters, velocities), gradients)| {
+                for ((w, v), g) in parameters.iter_mut().zip(velocities).zip(gradients) {
+                    *v = MOMENTUM * *v + g * mean + DECAY * *w;
+                    *w -= rate * *v;
+                }
+            },
+        );
+        sum / drawn.len() as f64
     }
-    gradients.extend(by_heads);
-    if velocities.is_empty() {
-        velocities.extend(gradients.iter().map(|gradient| vec![0.0; gradient.len()]));
-    }
-    let mean = 1.0 / drawn.len() as f32;
-    let parameters = recogniser.parameters_mut().into_iter();
-    let parameters: Vec<_> =
-        parameters.chain(heads.iter_mut().map(|head| head.weight.as_mut_slice())).collect();
-    (parameters.into_par_iter()).zip(velocities).zip(gradients).for_each(
-        |((parameters, velocities), gradients)| {
-            for ((w, v), g) in parameters.iter_mut().zip(velocities).zip(gradients) {
-                *v = MOMENTUM * *v + g * mean + DECAY * *w;
-                *w -= rate * *v;
-            }
-        },
-    );
-    sum / drawn.len() as f64
 }
