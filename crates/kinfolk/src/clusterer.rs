@@ -1,7 +1,7 @@
 //! [`Clusterer`], the entry point of the library.
 
 use crate::{
-    Clustering, Context, Embeddings, Error, Kin, KnnGraph, Method, Problem, Progress, Result, Search,
+    Clustering, Context, Embeddings, Error, Kin, KnnGraph, Method, Problem, Progress, Result, Search, Work,
     forecast,
 };
 
@@ -31,6 +31,7 @@ pub struct Clusterer<'a> {
     seed: u64,
     levels: bool,
     progress: &'a dyn Progress,
+    work: Option<&'a Work>,
 }
 
 impl Default for Clusterer<'_> {
@@ -52,7 +53,7 @@ impl<'a> Clusterer<'a> {
 
     /// Clusters by a method that is known only at run time.
     pub fn with_boxed(method: Box<dyn Method + 'a>) -> Self {
-        Clusterer { method, k: None, search: Search::Auto, seed: 0, levels: false, progress: &() }
+        Clusterer { method, k: None, search: Search::Auto, seed: 0, levels: false, progress: &(), work: None }
     }
 
     /// Neighbours of each row, instead of the method's default.
@@ -82,6 +83,13 @@ impl<'a> Clusterer<'a> {
     /// Receives progress and can cancel the run.
     pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
         self.progress = progress;
+        self
+    }
+
+    /// Keeps the results of finished stages there, and takes those that are there already: the neighbours, and for [`Kin`] also
+    /// the edge probabilities and the partition.
+    pub fn work(mut self, work: &'a Work) -> Self {
+        self.work = Some(work);
         self
     }
 
@@ -115,6 +123,8 @@ impl<'a> Clusterer<'a> {
             return Err(Error::Parameter { field: "levels", expected, found: info.name.to_owned() });
         }
         forecast::announce(&*self.method, problem, self.progress);
-        self.method.run(problem, &Context::new(self.progress).with_seed(self.seed).with_levels(self.levels))
+        let context =
+            Context::new(self.progress).with_seed(self.seed).with_levels(self.levels).with_work(self.work);
+        self.method.run(problem, &context)
     }
 }

@@ -1,6 +1,6 @@
 //! [`Context`], which every long call takes besides its input: seed, progress, cancellation and timings.
 
-use crate::Progress;
+use crate::{Progress, Work};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ pub struct Context<'a> {
     seed: u64,
     levels: bool,
     progress: &'a dyn Progress,
+    work: Option<&'a Work>,
     timings: Mutex<Timings>,
 }
 
@@ -24,7 +25,7 @@ pub type Timings = Vec<(&'static str, Duration)>;
 impl Default for Context<'_> {
     /// Seed 0, without progress.
     fn default() -> Self {
-        Context { seed: 0, levels: false, progress: &(), timings: Mutex::default() }
+        Context { seed: 0, levels: false, progress: &(), work: None, timings: Mutex::default() }
     }
 }
 
@@ -44,6 +45,17 @@ impl<'a> Context<'a> {
     pub fn with_levels(mut self, levels: bool) -> Self {
         self.levels = levels;
         self
+    }
+
+    /// The same with a directory that keeps finished stages.
+    pub fn with_work(mut self, work: Option<&'a Work>) -> Self {
+        self.work = work;
+        self
+    }
+
+    /// The directory that keeps finished stages, if there is one.
+    pub fn work(&self) -> Option<&'a Work> {
+        self.work
     }
 
     /// Whether levels are wanted.

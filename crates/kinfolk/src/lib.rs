@@ -108,6 +108,7 @@ pub mod synth;
 #[cfg(test)]
 mod testing;
 mod whitening;
+mod work;
 
 pub use clusterer::Clusterer;
 pub use clustering::{Clustering, Reason, Report, Tree};
@@ -126,6 +127,7 @@ pub use problem::{GraphReport, MAX_K, Neighbours, Problem};
 pub use progress::{Progress, Quiet};
 pub use pseudo_labels::{PseudoLabelParams, PseudoLabels, pseudo_labels};
 pub use review::{Doubt, review};
+pub use work::Work;
 
 // Inside the crate every name has one path.
 use stages::*;

@@ -1,6 +1,7 @@
 //! What is to be clustered: rows, their graph, or both. The one place that searches for neighbours, truncates K and
 //! checks that everything is about the same rows.
 
+use crate::knn::resumed_knn_graph;
 use crate::{Context, Embeddings, Error, KnnGraph, KnnParams, KnnReport, Result, Search, knn_graph};
 use std::borrow::Cow;
 
@@ -199,7 +200,14 @@ pub fn search<'a>(
             found: k.to_string(),
         });
     }
-    let (graph, report) = context.timed(stage, || knn_graph(embeddings, params, context.progress()))?;
+    let (graph, report) = context.timed(stage, || {
+        let Some(work) = context.work() else { return knn_graph(embeddings, params, context.progress()) };
+        let key = params.key().with_rows(embeddings);
+        work.keep(stage, &key, || {
+            let journal = work.journal(stage, &key)?;
+            resumed_knn_graph(embeddings, params, Some(&journal), context.progress())
+        })
+    })?;
     Ok(Neighbours { report: GraphReport { k: graph.k(), search: Some(report) }, graph: Cow::Owned(graph) })
 }
 

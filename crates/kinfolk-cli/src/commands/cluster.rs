@@ -10,7 +10,7 @@ use clap::Args;
 use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
 use kinfolk::results::{LevelInfo, Run, write_results_with_picture};
-use kinfolk::{Clusterer, Clustering, Error, KnnGraph, Method, Problem, Progress, Reason};
+use kinfolk::{Clusterer, Clustering, Error, KnnGraph, Method, Problem, Progress, Reason, Work};
 use kinfolk_nn::ModelFile;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -25,6 +25,9 @@ use std::time::Instant;
 
           kinfolk cluster faces.npy -o album --pseudo-labels classes.npy --least-size 5 --least-probability 0.9
           also writes classes.npy: the clusters that are worth training a network on, -1 for all other rows
+
+          kinfolk cluster millions.npy -o album --work stages
+          keeps the neighbours, the edge probabilities and the partition in stages/; type it again after an interruption
 
 Options that a method does not use are refused. docs/methods.md describes all methods and their parameters.")]
 pub struct Arguments {
@@ -53,6 +56,9 @@ pub struct Arguments {
     /// Also write nested partitions from fine to coarse, with the persistence of each and a picture of them; for kin
     #[arg(long)]
     levels: bool,
+    /// Directory that keeps finished stages: after an interruption, the same command goes on from there
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
     #[command(flatten)]
     pseudo_labels: PseudoLabelOptions,
     /// True labels, to score the result
@@ -173,8 +179,13 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     }
     let problem = problem.with_k(arguments.neighbours.k)?;
     let seed = arguments.neighbours.seed;
-    let clusterer = Clusterer::with_boxed(method).seed(seed).levels(arguments.levels);
-    let found = clusterer.progress(&bars).run(&problem)?;
+    let work = open_work(arguments, &*method, embeddings.len())?;
+    let mut clusterer = Clusterer::with_boxed(method).seed(seed).levels(arguments.levels).progress(&bars);
+    if let Some(work) = &work {
+        clusterer = clusterer.work(work);
+    }
+    let found = clusterer.run(&problem)?;
+    drop(clusterer);
     drop(bars);
 
     let Features { features, array, .. } = &arguments.features;
@@ -224,6 +235,22 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
         table::print(&headings, &[table::scores(found.report.method, scores)]);
     }
     Ok(())
+}
+
+/// The directory of stages, refused where no stage would be kept.
+fn open_work(arguments: &Arguments, method: &dyn Method, rows: usize) -> Result<Option<Work>, Failure> {
+    let Some(directory) = &arguments.work else { return Ok(None) };
+    let name = method.info().name;
+    if !method.uses_graph(rows) {
+        let message = format!("--work: expected a method that uses neighbours, found --method {name}");
+        return Err(Failure::Usage(message));
+    }
+    if arguments.graph.is_some() && name != "kin" {
+        let message =
+            format!("--work: expected a search, or --method kin, found --graph and --method {name}");
+        return Err(Failure::Usage(message));
+    }
+    Ok(Some(Work::open(directory)?))
 }
 
 /// The levels, one line each.

@@ -79,6 +79,6 @@ fn calibration<T: PartialEq>(rows: &Embeddings, labels: &[T]) -> Result<Calibrat
     let context = Context::default();
     let rows = centred(rows, context.seed())?;
     let (graph, _) = knn_graph(&rows, &KnnParams::default(), &())?;
-    let (probabilities, _) = estimate(&rows, &graph, &EdgeModel::default(), None, &context)?;
+    let probabilities = estimate(&rows, &graph, &EdgeModel::default(), None, &context)?.probabilities;
     Ok(Calibration::of(&graph, &probabilities, labels))
 }

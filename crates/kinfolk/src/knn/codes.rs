@@ -52,18 +52,6 @@ impl Codes {
         codes
     }
 
-    /// The same codes in another order.
-    pub fn reorder(&self, order: &[u32]) -> Self {
-        let mut bytes = vec![0; self.bytes.len()];
-        bytes
-            .par_chunks_mut(self.width)
-            .zip(order)
-            .for_each(|(to, &i)| to.copy_from_slice(self.row(i as usize)));
-        let pick = |values: &[f32]| order.iter().map(|&i| values[i as usize]).collect();
-        let sum = order.iter().map(|&i| self.sum[i as usize]).collect();
-        Codes { width: self.width, bytes, scale: pick(&self.scale), rest: pick(&self.rest), sum }
-    }
-
     pub fn len(&self) -> usize {
         self.scale.len()
     }
@@ -131,6 +119,11 @@ impl Packed {
         let scale = places.iter().map(|&place| codes.scale.get(place).copied().unwrap_or(f32::NAN)).collect();
         let ids = places.iter().map(|&place| if place == PADDING { u32::MAX } else { id(place) }).collect();
         (Packed { width: codes.width, bytes, ids, scale, len: codes.len() }, first_panel)
+    }
+
+    /// All rows as one segment, called by their places.
+    pub fn of_rows(codes: &Codes) -> Self {
+        Self::pack(codes, std::slice::from_ref(&(0..codes.len())), |place| place as u32).0
     }
 
     /// Number of rows, without padding.

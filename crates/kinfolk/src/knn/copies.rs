@@ -159,7 +159,7 @@ impl Copies {
 }
 
 /// Equal rows have equal hashes, and 0 equals -0.
-fn hash(row: &[f32]) -> u64 {
+pub(crate) fn hash(row: &[f32]) -> u64 {
     let bits = |value: f32| u64::from((value + 0.0).to_bits());
     row.chunks(2).fold(row.len() as u64, |hash, pair| {
         let pair = bits(pair[0]) << 32 | pair.get(1).map_or(0, |&value| bits(value));

@@ -19,19 +19,23 @@ mod cohort;
 mod copies;
 mod dot;
 mod exact;
+mod index;
 mod join;
 mod kernel;
 mod knn_graph;
 mod lists;
+mod refine;
 mod scan;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
+use crate::work::{Arrays, Facts, Journal, Key, Stage};
 use crate::{Embeddings, Error, Progress, Result, memory};
 use copies::Copies;
 
 pub(crate) use cohort::Cohort;
+pub(crate) use copies::hash;
 pub(crate) use dot::dot;
 pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
@@ -108,6 +112,13 @@ impl Default for KnnParams {
     }
 }
 
+impl KnnParams {
+    /// What a graph depends on besides the rows. All kernels find the same one.
+    pub(crate) fn key(&self) -> Key {
+        Key::new().with("k", self.k).with("search", format!("{:?}", self.search)).with("seed", self.seed)
+    }
+}
+
 /// How a graph was found.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -128,6 +139,16 @@ pub struct KnnReport {
 pub fn knn_graph(
     rows: &Embeddings,
     params: &KnnParams,
+    progress: &dyn Progress,
+) -> Result<(KnnGraph, KnnReport)> {
+    resumed_knn_graph(rows, params, None, progress)
+}
+
+/// The same, with the blocks of an approximate search that were finished before.
+pub(crate) fn resumed_knn_graph(
+    rows: &Embeddings,
+    params: &KnnParams,
+    journal: Option<&Journal>,
     progress: &dyn Progress,
 ) -> Result<(KnnGraph, KnnReport)> {
     let n = rows.len();
@@ -156,16 +177,17 @@ pub fn knn_graph(
         Search::Auto | Search::Exact => 1.0,
         Search::Recall(recall) => recall,
     };
-    let plan = Plan { recall, seed: params.seed, kernel };
+    let plan = Plan { recall, seed: params.seed, kernel, journal };
     memory::check(plan.memory(n, rows.dim(), k), || format!("the search for {k} neighbours of {n} rows"))?;
     search(rows, k, k.max(FEW_COPIES), &plan, progress)
 }
 
 /// What a search is to do, all checked.
-struct Plan {
+struct Plan<'a> {
     recall: f32,
     seed: u64,
     kernel: Kernel,
+    journal: Option<&'a Journal>,
 }
 
 /// Searches the distinct rows only, if some row has more than `most` copies.
@@ -184,7 +206,7 @@ fn search(
     Ok((copies.fill(&graph, embeddings, k, progress)?, report))
 }
 
-impl Plan {
+impl Plan<'_> {
     /// Bytes that a search cannot do without: the graph, the rows as int8 twice and, where all rows are searched at once,
     /// the candidates of each.
     fn memory(&self, n: usize, dim: usize, k: usize) -> u64 {
@@ -195,7 +217,7 @@ impl Plan {
     fn search(&self, rows: Rows, k: usize, progress: &dyn Progress) -> Result<(KnnGraph, KnnReport)> {
         let (n, kernel) = (rows.len(), self.kernel);
         if self.recall < 1.0 && k > 0 {
-            return join::join(rows, k, self.recall, self.seed, kernel, progress);
+            return join::join(rows, k, self.recall, self.seed, kernel, self.journal, progress);
         }
         let report = KnnReport { exact: true, kernel: kernel.name(), recall: None, lists: None, reach: None };
         let graph = match k {
@@ -203,5 +225,35 @@ impl Plan {
             _ => exact::exact(rows, k, kernel, progress)?,
         };
         Ok((graph, report))
+    }
+}
+
+impl Stage for (KnnGraph, KnnReport) {
+    fn parts(&self) -> (Facts, Vec<&[u8]>) {
+        let (KnnGraph { n, k, ids, similarities }, report) = self;
+        let KnnReport { exact, kernel, recall, lists, reach } = report;
+        let facts = serde_json::json!({
+            "rows": n, "k": k, "exact": exact, "kernel": kernel, "recall": recall, "lists": lists, "reach": reach,
+        });
+        (facts, vec![bytemuck::cast_slice(ids), bytemuck::cast_slice(similarities)])
+    }
+
+    fn from_parts(facts: Facts, arrays: &mut Arrays) -> Option<Self> {
+        let number = |name: &str| facts[name].as_u64().map(|value| value as usize);
+        let share = |name: &str| facts[name].as_f64().map(|value| value as f32);
+        let (n, k) = (number("rows")?, number("k")?);
+        let (ids, similarities) = (arrays.next::<u32>()?, arrays.next::<f32>()?);
+        let fits = n.checked_mul(k) == Some(ids.len()) && ids.len() == similarities.len();
+        if !fits || ids.iter().any(|&id| id as usize >= n) {
+            return None;
+        }
+        let report = KnnReport {
+            exact: facts["exact"].as_bool()?,
+            kernel: Kernel::known_name(facts["kernel"].as_str()?)?,
+            recall: share("recall"),
+            lists: number("lists"),
+            reach: share("reach"),
+        };
+        Some((KnnGraph { n, k, ids, similarities }, report))
     }
 }

@@ -135,6 +135,24 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn kernels_give_the_same_products_of_one_row(rows in small_sets(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..40)) {
+        let all = Rows::all(&rows);
+        let codes = Codes::from_rows(rows.dim(), rows.len(), |i| all.row(i));
+        let places: Vec<u32> = picks.iter().map(|pick| pick.index(rows.len()) as u32).collect();
+        let slow: Vec<i32> = places
+            .iter()
+            .map(|&place| codes.row(0).iter().zip(codes.row(place as usize)).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum())
+            .collect();
+        for kernel in Kernel::available() {
+            let mut found = vec![7];
+            kernel.products(codes.row(0), &codes, &places, &mut found);
+            prop_assert_eq!(&found, &slow, "{}", kernel.name());
+        }
+    }
+}
+
 #[test]
 fn dot_is_near_a_sum_in_double_precision() {
     for dim in [1, 15, 16, 17, 128, 300] {
@@ -172,7 +190,7 @@ fn join_reaches_the_recall_it_reports() {
     let rows = clustered(100, 40, 32, 0.7, 2);
     let truth = brute_force(&rows, 20);
     for recall in [0.6, 0.9, 0.98] {
-        let (graph, report) = join(Rows::all(&rows), 20, recall, 0, Kernel::default(), &()).unwrap();
+        let (graph, report) = join(Rows::all(&rows), 20, recall, 0, Kernel::default(), None, &()).unwrap();
         let found = (0..rows.len()).map(|i| {
             let (true_ids, _) = truth.neighbours(i);
             graph.neighbours(i).0.iter().filter(|id| true_ids.contains(id)).count()
@@ -206,7 +224,7 @@ fn kernels_find_the_same_approximate_graph() {
     let rows = clustered(50, 30, 40, 0.9, 4);
     let graphs: Vec<_> = Kernel::available()
         .into_iter()
-        .map(|kernel| join(Rows::all(&rows), 10, 0.9, 0, kernel, &()).unwrap().0)
+        .map(|kernel| join(Rows::all(&rows), 10, 0.9, 0, kernel, None, &()).unwrap().0)
         .collect();
     assert!(graphs.windows(2).all(|pair| pair[0] == pair[1]));
 }
@@ -243,8 +261,8 @@ fn equal_rows_are_listed_by_id() {
     }
 }
 
-fn plan(recall: f32) -> Plan {
-    Plan { recall, seed: 0, kernel: Kernel::default() }
+fn plan(recall: f32) -> Plan<'static> {
+    Plan { recall, seed: 0, kernel: Kernel::default(), journal: None }
 }
 
 /// Rows of which some are copies, in any order, and K.
@@ -363,8 +381,48 @@ fn impossible_parameters_are_refused() {
 #[test]
 fn a_graph_that_cannot_fit_is_refused_before_the_search() {
     // 1024 neighbours of 2^26 rows are half a terabyte; the rows themselves would be refused sooner.
-    let plan = super::Plan { recall: 0.98, seed: 0, kernel: Kernel::default() };
+    let plan = super::Plan { recall: 0.98, seed: 0, kernel: Kernel::default(), journal: None };
     assert_eq!(plan.memory(1 << 26, 256, 1024), (1 << 26) * (8 * 1024 + 512));
     let exact = super::Plan { recall: 1.0, ..plan };
     assert_eq!(exact.memory(1000, 64, 10), 1000 * (8 * 40 + 128));
+}
+
+/// Cancels a search after some of its blocks.
+struct After(std::sync::atomic::AtomicI64);
+
+impl crate::Progress for After {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, rows: u64) {
+        self.0.fetch_sub(rows as i64, std::sync::atomic::Ordering::SeqCst);
+    }
+    fn cancelled(&self) -> bool {
+        self.0.load(std::sync::atomic::Ordering::SeqCst) < 0
+    }
+}
+
+#[test]
+fn a_cancelled_search_goes_on_from_its_last_block() {
+    let rows = clustered(300, 60, 16, 0.4, 5);
+    let params = KnnParams { k: 10, search: Search::Recall(0.95), ..KnnParams::default() };
+    let whole = knn_graph(&rows, &params, &()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let work = crate::Work::open(directory.path()).unwrap();
+    let key = params.key().with_rows(&rows);
+    let part = directory.path().join("knn.part");
+    // Rows until it is cancelled: within k-means, the lists, the sample, the blocks of the search.
+    let mut lengths = Vec::new();
+    for rows_left in [3, 1000, 9300, 12_000] {
+        let journal = work.journal("knn", &key).unwrap();
+        let progress = After((rows_left).into());
+        let died = with_threads(1, || resumed_knn_graph(&rows, &params, Some(&journal), &progress));
+        assert!(matches!(died, Err(Error::Cancelled)), "not cancelled after {rows_left}");
+        lengths.push(std::fs::metadata(&part).unwrap().len());
+    }
+    assert!(lengths.is_sorted() && lengths[3] > lengths[0], "{lengths:?}");
+    let before = std::fs::read(&part).unwrap();
+    let journal = work.journal("knn", &key).unwrap();
+    let resumed = resumed_knn_graph(&rows, &params, Some(&journal), &()).unwrap();
+    assert!(resumed == whole, "another graph");
+    let after = std::fs::read(&part).unwrap();
+    assert!(after.len() > before.len() && after.starts_with(&before));
 }

@@ -17,6 +17,7 @@ use crate::centre::centred;
 use crate::connectivity::structural::{Background, Sizes, edge_probabilities};
 use crate::problem::search;
 use crate::super_vertices::with_super_vertices;
+use crate::work::{Arrays, Facts, Key, Stage, kept};
 use crate::{
     Clustering, Context, EdgeEvidence, EdgeModel, Embeddings, Error, KnnGraph, Levels, MapParams, Method,
     MethodInfo, ParamKind, ParamValue, Parameters, Problem, Reason, Report, Result, WeightedGraph, Whitening,
@@ -224,10 +225,22 @@ impl Kin {
             None => search(&embeddings, &problem.knn_params(default_k, context), "knn", context)?,
         };
         let graph = &*found.graph;
-        let (probabilities, sizes) =
-            estimate(&embeddings, graph, edge_model, self.params.identity_size, context)?;
+        let key = || {
+            let size = self.params.identity_size.map_or("auto".to_owned(), |size| size.to_string());
+            let key = Key::new().with("seed", context.seed()).with("identity_size", size);
+            key.with_numbers("model", &edge_model.to_numbers()).with_rows(&embeddings).with_graph(graph)
+        };
+        let Estimate { probabilities, sizes } = kept(context.work(), "connectivity", key, || {
+            estimate(&embeddings, graph, edge_model, self.params.identity_size, context)
+        })?;
         let pair = self.params.prefer.minimum(self.model.as_ref().map_or(EVEN, |model| model.probability));
-        let labels = context.timed("partition", || partition(graph, &probabilities, pair, context))?;
+        let key = || {
+            let key = Key::new().with("seed", context.seed()).with("least_probability", pair);
+            key.with_graph(graph).with_numbers("probabilities", &probabilities)
+        };
+        let labels = kept(context.work(), "partition", key, || {
+            context.timed("partition", || partition(graph, &probabilities, pair, context))
+        })?;
         let evidence = context.timed("evidence", || {
             EdgeEvidence::of(graph, &probabilities, &labels, WEAK.min(pair), pair).with_similarities(rows)
         });
@@ -248,6 +261,14 @@ fn wrong_columns(expected: usize, found: usize) -> Error {
     Error::Length { place, what, expected, found }
 }
 
+/// The probability of every edge, and the sizes of identities that it depends on.
+pub struct Estimate {
+    /// Of every edge, in the order of the graph.
+    pub probabilities: Vec<f32>,
+    /// The sizes of identities.
+    pub sizes: Sizes,
+}
+
 /// The probability of every edge, and the sizes of identities that it depends on: estimated, unless a typical one is known.
 pub fn estimate(
     embeddings: &Embeddings,
@@ -255,7 +276,7 @@ pub fn estimate(
     model: &EdgeModel,
     known_size: Option<f32>,
     context: &Context,
-) -> Result<(Vec<f32>, Sizes)> {
+) -> Result<Estimate> {
     let background = context.timed("background", || Background::of(embeddings, context.seed()));
     let halves = context.timed("halves", || Halves::of(embeddings, graph.k(), context))?;
     let sizes = match known_size {
@@ -268,7 +289,31 @@ pub fn estimate(
         check.apply(graph, &mut probabilities);
         Ok(probabilities)
     })?;
-    Ok((probabilities, sizes))
+    Ok(Estimate { probabilities, sizes })
+}
+
+impl Stage for Estimate {
+    fn parts(&self) -> (Facts, Vec<&[u8]>) {
+        (Facts::Null, vec![bytemuck::cast_slice(&self.probabilities), bytemuck::cast_slice(&self.sizes.0)])
+    }
+
+    fn from_parts(_: Facts, arrays: &mut Arrays) -> Option<Self> {
+        let (probabilities, sizes) = (arrays.next::<f32>()?, arrays.next::<f32>()?);
+        let share = |p: &f32| (0.0..=1.0).contains(p);
+        Some(Self { sizes: Sizes(sizes.try_into().ok()?), probabilities })
+            .filter(|found| found.probabilities.iter().all(share))
+    }
+}
+
+/// Labels.
+impl Stage for Vec<i64> {
+    fn parts(&self) -> (Facts, Vec<&[u8]>) {
+        (Facts::Null, vec![bytemuck::cast_slice(self)])
+    }
+
+    fn from_parts(_: Facts, arrays: &mut Arrays) -> Option<Self> {
+        arrays.next()
+    }
 }
 
 /// Modules of the edges, weighted by their probabilities; two rows without other edges join if theirs exceeds `pair`.

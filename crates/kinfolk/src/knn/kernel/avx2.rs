@@ -1,7 +1,7 @@
 //! The tile product with 256-bit integers. `vpmaddubsw` multiplies unsigned with signed bytes and adds pairs in
 //! 16 bits; |a| * (b with the sign of a) is a * b, and 2 * 127 * 127 fits, so nothing saturates.
 
-use super::{PANEL, Tile};
+use super::{Codes, PANEL, PREFETCH, Tile};
 use std::arch::x86_64::*;
 
 /// Rows kept in registers at once: 4 x 2 sums of the 16 registers.
@@ -40,5 +40,33 @@ pub(super) unsafe fn tile(rows: &[i8], packed: &[i8], width: usize, tile: &mut T
                 }
             }
         }
+    }
+}
+
+/// The products of one row with the rows of `codes` at `places`.
+///
+/// # Safety
+/// Needs AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn products(row: &[i8], codes: &Codes, places: &[u32], out: &mut Vec<i32>) {
+    let ones = _mm256_set1_epi16(1);
+    for (at, &place) in places.iter().enumerate() {
+        if let Some(&next) = places.get(at + PREFETCH) {
+            for line in codes.row(next as usize).chunks(64) {
+                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr());
+            }
+        }
+        let mut sum = _mm256_setzero_si256();
+        for (a, b) in row.chunks_exact(32).zip(codes.row(place as usize).chunks_exact(32)) {
+            // SAFETY: 32 bytes each.
+            let (a, b) =
+                unsafe { (_mm256_loadu_si256(a.as_ptr().cast()), _mm256_loadu_si256(b.as_ptr().cast())) };
+            let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
+        }
+        let mut lanes = [0i32; 8];
+        // SAFETY: eight lanes.
+        unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sum) };
+        out.push(lanes.iter().sum());
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! | kernel | needs | products per instruction |
 //! |---|---|---|
-//! | AMX | amx-int8, granted by Linux | 16,384 |
+//! | AMX | amx-int8, granted by Linux, and what VNNI needs | 16,384 |
 //! | VNNI | avx512f, avx512bw, avx512vnni | 64 |
 //! | AVX2 | avx2 | 32 in three instructions |
 //! | portable | nothing | as the compiler finds |
@@ -26,6 +26,9 @@ pub(super) const PANEL: usize = 16;
 pub(super) const ROWS: usize = 32;
 /// Columns are padded to a multiple of this: the bytes of a tile row.
 pub(super) const STEP: usize = 64;
+/// How many rows ahead one is fetched from memory where rows are met in no order.
+#[cfg(target_arch = "x86_64")]
+const PREFETCH: usize = 8;
 
 /// The products of [`ROWS`] rows with one or two panels; row-major.
 #[repr(align(64))]
@@ -68,10 +71,11 @@ impl Kernel {
         #[cfg(target_arch = "x86_64")]
         {
             let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-            if avx512 && crate::amx::multiplies_int8() {
+            let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
+            if vnni && crate::amx::multiplies_int8() {
                 kernels.push(Kernel::Amx);
             }
-            if avx512 && is_x86_feature_detected!("avx512vnni") {
+            if vnni {
                 kernels.push(Kernel::Vnni);
             }
             if is_x86_feature_detected!("avx2") {
@@ -99,6 +103,11 @@ impl Kernel {
             Kernel::Avx2 => "avx2",
             Kernel::Portable => "portable",
         }
+    }
+
+    /// The name that a file has, if it is that of a kernel, which this machine need not have.
+    pub(in crate::knn) fn known_name(name: &str) -> Option<&'static str> {
+        ["amx-int8", "avx512-vnni", "avx2", "portable"].into_iter().find(|known| *known == name)
     }
 
     /// Calls `each(first row, first panel, panels, tile)` for every tile of `left` x `right`. The tile holds
@@ -138,6 +147,20 @@ impl Kernel {
                 let _ = sums;
                 each(row, panel, count, &tile);
             }
+        }
+    }
+
+    /// Replaces `out` by the products of one row of codes with those of `codes` at `places`.
+    pub(in crate::knn) fn products(self, row: &[i8], codes: &Codes, places: &[u32], out: &mut Vec<i32>) {
+        out.clear();
+        match self {
+            // SAFETY: `available` found the instructions; a machine with AMX has them too.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx | Kernel::Vnni => unsafe { vnni::products(row, codes, places, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::products(row, codes, places, out) },
+            Kernel::Portable => portable::products(row, codes, places, out),
         }
     }
 }

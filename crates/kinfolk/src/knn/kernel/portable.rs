@@ -1,6 +1,6 @@
 //! The tile product in plain Rust: what the other kernels are tested against, and the fallback.
 
-use super::{PANEL, Tile};
+use super::{Codes, PANEL, Tile};
 
 pub(super) fn tile(rows: &[i8], packed: &[i8], width: usize, tile: &mut Tile) {
     for (row, out) in rows.chunks_exact(width).zip(&mut tile.0) {
@@ -20,4 +20,12 @@ pub(super) fn tile(rows: &[i8], packed: &[i8], width: usize, tile: &mut Tile) {
             }
         }
     }
+}
+
+/// The products of one row with the rows of `codes` at `places`.
+pub(super) fn products(row: &[i8], codes: &Codes, places: &[u32], out: &mut Vec<i32>) {
+    out.extend(places.iter().map(|&place| {
+        let pairs = row.iter().zip(codes.row(place as usize));
+        pairs.map(|(&a, &b)| i32::from(i16::from(a) * i16::from(b))).sum::<i32>()
+    }));
 }

@@ -1,7 +1,7 @@
 //! The tile product with AVX-512 VNNI. `vpdpbusd` needs one unsigned side, so the packed side is shifted by 128
 //! (its sign bit flipped): sum (b + 128) a = sum a b + 128 sum a, and 128 times the row's sum is taken away.
 
-use super::{PANEL, Tile};
+use super::{Codes, PANEL, PREFETCH, Tile};
 use std::arch::x86_64::*;
 
 /// Rows kept in registers at once: 8 x 2 accumulators, 2 panels, of 32 registers.
@@ -56,5 +56,30 @@ unsafe fn panels<const P: usize>(rows: &[i8], sums: &[i32], packed: &[i8], width
                 unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(PANEL * p).cast(), acc) };
             }
         }
+    }
+}
+
+/// The products of one row with the rows of `codes` at `places`. Here the one row is the shifted side: sum (q + 128) b, less 128
+/// times the other row's sum.
+///
+/// # Safety
+/// Needs AVX-512 F, BW and VNNI.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+pub(super) unsafe fn products(row: &[i8], codes: &Codes, places: &[u32], out: &mut Vec<i32>) {
+    let flip = _mm512_set1_epi8(i8::MIN);
+    for (at, &place) in places.iter().enumerate() {
+        if let Some(&next) = places.get(at + PREFETCH) {
+            for line in codes.row(next as usize).chunks(64) {
+                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr());
+            }
+        }
+        let mut sum = _mm512_setzero_si512();
+        for (a, b) in row.chunks_exact(64).zip(codes.row(place as usize).chunks_exact(64)) {
+            // SAFETY: 64 bytes each.
+            let (a, b) =
+                unsafe { (_mm512_loadu_si512(a.as_ptr().cast()), _mm512_loadu_si512(b.as_ptr().cast())) };
+            sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(a, flip), b);
+        }
+        out.push(_mm512_reduce_add_epi32(sum) - 128 * codes.sum[place as usize]);
     }
 }
