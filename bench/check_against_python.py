@@ -1,11 +1,12 @@
 """Compares the `kinfolk` command with established Python libraries.
 
-    python bench/check_against_python.py [metrics] [neighbours] [files] [--kinfolk PATH] [--rows N]
+    python bench/check_against_python.py [metrics] [neighbours] [files] [results] [--kinfolk PATH] [--rows N]
 
 metrics     `kinfolk eval TRUTH.npy PREDICTED.npy --json` against scikit-learn's pair counts and NMI and an
             obvious BCubed, on label pairs of many shapes.
 neighbours  `kinfolk knn` against faiss's exact search, and the layouts it writes against numpy.
 files       one set as numpy and pyarrow write it, in every form: the clusters must be the same.
+results     `clusters.parquet` against `clusters.csv` of the same run, as pyarrow reads them.
 
 All of them if none is named. Needs numpy, scikit-learn, faiss-cpu and pyarrow. Prints one line per case and exits
 with 1 if any differs: scores by more than 1e-9, similarities by more than 1e-5.
@@ -207,7 +208,37 @@ def check_files(kinfolk, rows):
     return failures
 
 
-SECTIONS = {"metrics": check_metrics, "neighbours": check_neighbours, "files": check_files}
+def check_results(kinfolk, rows):
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    numbers = ("row", "parent", "rank", "rank_back", "shared", "outside")
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        features, out = Path(directory, "x.npy"), Path(directory, "out")
+        np.save(features, noisy_groups(rows // 4, 64))
+        for options in (("kin",), ("density",), ("kmeans", "--clusters", 40)):
+            run = ("cluster", features, "-o", out, "--method", *options)
+            run_kinfolk(kinfolk, *run)
+            with open(out / "clusters.csv") as file:
+                names = file.readline().rstrip().split(",")
+            types = {name: pyarrow.uint32() if name in numbers else pyarrow.float32() for name in names}
+            types["cluster"] = pyarrow.int64()
+            convert = pyarrow.csv.ConvertOptions(column_types=types)
+            expected = pyarrow.csv.read_csv(out / "clusters.csv", convert_options=convert)
+            run_kinfolk(kinfolk, *run, "--parquet")
+            found = pyarrow.parquet.read_table(out / "clusters.parquet")
+            required = [field.name for field in found.schema if not field.nullable]
+            good = required == ["row", "cluster"] and not (out / "clusters.csv").exists()
+            # Names and types are compared as well; only what is required differs.
+            good = good and dict(zip(found.schema.names, found.schema.types)) == types
+            good = good and found.cast(expected.schema).equals(expected)
+            failures += report(good, f"clusters.parquet of {options[0]}")
+    return failures
+
+
+SECTIONS = {"metrics": check_metrics, "neighbours": check_neighbours, "files": check_files, "results": check_results}
 
 
 def main():

@@ -53,10 +53,28 @@ fn clusters_csv_of_both_kinds_is_read() {
     assert_eq!((rows[2].cluster, rows[2].parent, rows[2].edge), (1, Some((1, 0.3)), None));
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn clusters_parquet_of_both_kinds_is_read() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden");
+    for (name, text) in [("clusters_edges.parquet", EDGES), ("clusters_tree.parquet", TREE)] {
+        let bytes = std::fs::read(golden.join(name)).unwrap();
+        let rows = kinfolk::results::parse_clusters_parquet(bytes, name).unwrap();
+        assert_eq!(rows, parse_clusters(text, "clusters.csv").unwrap());
+    }
+}
+
 #[test]
 fn damaged_clusters_csv_is_refused_by_line() {
     let message = |text: &str| parse_clusters(text, "clusters.csv").unwrap_err().to_string();
     assert!(message("").starts_with("clusters.csv (line 1): expected the heading row,cluster,"));
     assert!(message(&TREE.replace("1,0,2.5,,", "1,0,2.5,")).starts_with("clusters.csv (line 3): expected"));
     assert!(message(&EDGES.replace(",0.9,1,1,1,2,", ",0.9,1,1,1,x,")).starts_with("clusters.csv (line 2)"));
+    let moved = message(&TREE.replace("\n1,0,", "\n2,0,"));
+    assert_eq!(moved, "clusters.csv (line 3): expected 1 in column row, found 2");
+    let partly = message(&TREE.replace("1,0.3", ",0.3"));
+    assert_eq!(
+        partly,
+        "clusters.csv (line 4): expected parent and similarity, or none of them, found only some"
+    );
 }

@@ -9,7 +9,7 @@ use crate::{machine, table};
 use clap::Args;
 use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels};
 use kinfolk::metrics::evaluate;
-use kinfolk::results::{LevelInfo, Run, write_results_with_picture};
+use kinfolk::results::{ClustersFormat, LevelInfo, ResultOptions, Run, write_results};
 use kinfolk::{Clusterer, Clustering, Error, KnnGraph, Method, Problem, Progress, Reason, Work};
 use kinfolk_nn::ModelFile;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,9 @@ pub struct Arguments {
     /// Directory that keeps finished stages: after an interruption, the same command goes on from there
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
+    /// Write clusters.parquet instead of clusters.csv: the same columns, smaller and faster to load
+    #[arg(long)]
+    parquet: bool,
     #[command(flatten)]
     pseudo_labels: PseudoLabelOptions,
     /// True labels, to score the result
@@ -205,7 +208,9 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     let (classes, info) = classes.unzip();
     run.pseudo_labels = info;
     let picture = found.levels.as_ref().map(draw_levels);
-    write_results_with_picture(&directory, &found, &run, picture.as_deref())?;
+    let clusters = if arguments.parquet { ClustersFormat::Parquet } else { ClustersFormat::Csv };
+    let options = ResultOptions { clusters, levels_svg: picture.as_deref() };
+    write_results(&directory, &found, &run, &options)?;
     // All that can fail for want of space has been written.
     classes.map(AtomicFile::commit).transpose()?;
 

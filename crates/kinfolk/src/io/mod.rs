@@ -17,7 +17,7 @@ mod layout;
 mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 
 pub use atomic::AtomicFile;
 pub use graph_file::{GraphLayout, parse_graph, read_graph, write_graph};
@@ -100,10 +100,7 @@ pub fn parse_embeddings(
         #[cfg(feature = "parquet")]
         EmbeddingFormat::Parquet => parquet::unit_rows(&bytes, array, place)?,
         #[cfg(not(feature = "parquet"))]
-        EmbeddingFormat::Parquet => {
-            let expected = "kinfolk built with the cargo feature `parquet` to read this file";
-            return Err(Error::format(place, expected, "a build without it"));
-        }
+        EmbeddingFormat::Parquet => return Err(without_parquet(place.as_ref(), "read")),
     };
     Ok(match rows {
         Cow::Owned(data) => Embeddings::from_unit_rows(data, dim),
@@ -111,8 +108,15 @@ pub fn parse_embeddings(
     })
 }
 
+/// The answer of a build without the cargo feature `parquet`.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn without_parquet(place: &Path, verb: &str) -> Error {
+    let expected = format!("kinfolk built with the cargo feature `parquet` to {verb} this file");
+    Error::format(place, expected, "a build without it")
+}
+
 /// Maps a file that is not empty.
-fn map_file(path: &Path) -> Result<Mmap> {
+pub(crate) fn map_file(path: &Path) -> Result<Mmap> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     let metadata = file.metadata().map_err(|e| Error::io(path, e))?;
     if metadata.is_dir() {

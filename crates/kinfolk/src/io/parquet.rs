@@ -15,7 +15,7 @@ use bytes::Bytes;
 use half::f16;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
 use parquet::column::page::{Page, PageReader};
-use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader, get_typed_column_reader};
 use parquet::data_type::{DataType, DoubleType, FixedLenByteArrayType, FloatType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
@@ -30,7 +30,7 @@ const BATCH_VALUES: usize = 1 << 20;
 
 /// The rows of the named column, or of the first that holds lists of floats.
 pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Result<UnitRows<'static>> {
-    let metadata = guard(place, || ParquetMetaDataReader::new().parse_and_finish(bytes))?;
+    let metadata = metadata(bytes, place)?;
     let column = find_column(&metadata, column, place)?;
     guard(place, || check_dictionaries(bytes, &metadata, column.leaf))?;
     let place = format!("{place} (column {})", column.name);
@@ -41,8 +41,13 @@ pub(crate) fn unit_rows(bytes: &Bytes, column: Option<&str>, place: &str) -> Res
     }
 }
 
+/// What the end of the file says about its columns.
+pub(crate) fn metadata(bytes: &Bytes, place: &str) -> Result<ParquetMetaData> {
+    guard(place, || ParquetMetaDataReader::new().parse_and_finish(bytes))
+}
+
 /// Runs a part of the decoder and converts its panics to errors: it panics on some damaged files.
-fn guard<T, E: std::fmt::Display>(
+pub(crate) fn guard<T, E: std::fmt::Display>(
     place: &str,
     decode: impl FnOnce() -> std::result::Result<T, E>,
 ) -> Result<T> {
@@ -63,9 +68,20 @@ fn pages(
     SerializedPageReader::new(Arc::new(bytes.clone()), group.column(leaf), rows, None)
 }
 
+/// A reader of a column in one group of rows.
+pub(crate) fn column_reader(
+    bytes: &Bytes,
+    metadata: &ParquetMetaData,
+    group: &RowGroupMetaData,
+    leaf: usize,
+) -> std::result::Result<ColumnReader, ParquetError> {
+    let description = metadata.file_metadata().schema_descr().column(leaf);
+    Ok(get_column_reader(description, Box::new(pages(bytes, group, leaf)?)))
+}
+
 /// Refuses a dictionary that declares more values than it has bytes: the decoder allocates memory for all of
 /// them first, gigabytes for a file of a few hundred bytes.
-fn check_dictionaries(
+pub(crate) fn check_dictionaries(
     bytes: &Bytes,
     metadata: &ParquetMetaData,
     leaf: usize,
@@ -181,7 +197,7 @@ fn is_half(item: &Type) -> bool {
 }
 
 /// The type of a column, by the names that Arrow has for it.
-fn describe(field: &Type) -> String {
+pub(crate) fn describe(field: &Type) -> String {
     if let Some(item) = item(field) {
         let described = if std::ptr::eq(item, field) { primitive(item) } else { describe(item) };
         return format!("List({described}, field: '{}')", item.name());
@@ -195,6 +211,8 @@ fn primitive(field: &Type) -> String {
         _ if info.converted_type() == ConvertedType::UTF8 => "Utf8",
         _ if info.logical_type_ref() == Some(&LogicalType::String) => "Utf8",
         _ if is_half(field) => "Float16",
+        _ if info.converted_type() == ConvertedType::UINT_32 => "UInt32",
+        _ if info.converted_type() == ConvertedType::UINT_64 => "UInt64",
         Physical::BOOLEAN => "Boolean",
         Physical::INT32 => "Int32",
         Physical::INT64 => "Int64",
@@ -242,10 +260,8 @@ fn read<T: Floats>(
     let mut out = Vec::new();
     let (mut first, mut dim) = (0, 0);
     for group in metadata.row_groups() {
-        let mut reader = guard(place, || -> std::result::Result<_, ParquetError> {
-            let pages = Box::new(pages(bytes, group, column.leaf)?);
-            let description = metadata.file_metadata().schema_descr().column(column.leaf);
-            Ok(get_typed_column_reader::<T>(get_column_reader(description, pages)))
+        let mut reader = guard(place, || {
+            column_reader(bytes, metadata, group, column.leaf).map(get_typed_column_reader::<T>)
         })?;
         loop {
             // The first row alone says how long all are.
