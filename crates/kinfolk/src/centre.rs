@@ -10,7 +10,7 @@
 
 use crate::knn::dot;
 use crate::random::{Purpose, Stream};
-use crate::{Embeddings, Result};
+use crate::{Context, Embeddings, Result, memory};
 use rayon::prelude::*;
 
 /// Rows whose pairs are a sample of all pairs.
@@ -20,10 +20,11 @@ const PART: usize = 1024;
 /// A row of which less than this is left is not changed: it has no direction but the offset's.
 const LEAST: f64 = 1e-3;
 
-/// The embeddings without their common offset.
-pub fn centred(embeddings: &Embeddings, seed: u64) -> Result<Embeddings> {
-    let offset = offset(embeddings, seed);
-    Embeddings::from_fn(embeddings.len(), embeddings.dim(), "centred embeddings", |i, values| {
+/// The embeddings without their common offset; in a file in the directory for large matrices, if they are one.
+pub fn centred(embeddings: &Embeddings, context: &Context) -> Result<Embeddings> {
+    let offset = offset(embeddings, context.seed());
+    let (n, dim) = (embeddings.len(), embeddings.dim());
+    let without = |i: usize, values: &mut [f64]| {
         let row = embeddings.row(i);
         for ((value, &v), o) in values.iter_mut().zip(row).zip(&offset) {
             *value = f64::from(v) - o;
@@ -31,7 +32,14 @@ pub fn centred(embeddings: &Embeddings, seed: u64) -> Result<Embeddings> {
         if values.iter().map(|v| v * v).sum::<f64>() < LEAST * LEAST {
             values.iter_mut().zip(row).for_each(|(value, &v)| *value = v.into());
         }
-    })
+    };
+    let place = "centred embeddings";
+    match context.scratch() {
+        Some(directory) if memory::is_large(4 * (n * dim) as u64) => {
+            Embeddings::in_file(directory, n, dim, place, without)
+        }
+        _ => Embeddings::from_fn(n, dim, place, without),
+    }
 }
 
 fn offset(embeddings: &Embeddings, seed: u64) -> Vec<f64> {
@@ -90,7 +98,7 @@ mod tests {
     fn a_shared_offset_is_subtracted() {
         let embeddings = Embeddings::from_rows(rows(600, 1.2), 64, "test").unwrap();
         assert!(median_cosine(&embeddings, 0) > 0.5);
-        let [one, three] = on_one_and_three_threads(|| centred(&embeddings, 0).unwrap());
+        let [one, three] = on_one_and_three_threads(|| centred(&embeddings, &Context::default()).unwrap());
         assert_eq!(one.as_slice(), three.as_slice());
         assert!(median_cosine(&one, 0).abs() < 0.02);
     }
@@ -102,15 +110,15 @@ mod tests {
         data.extend(rows(200, 1.2));
         let embeddings = Embeddings::from_rows(data, 64, "test").unwrap();
         let cosine = |of: &Embeddings| dot(of.row(450), of.row(550));
-        let after = cosine(&centred(&embeddings, 0).unwrap());
+        let after = cosine(&centred(&embeddings, &Context::default()).unwrap());
         assert!(after > 0.85 * cosine(&embeddings), "{after} {}", cosine(&embeddings));
     }
 
     #[test]
     fn rows_that_are_all_offset_stay() {
         let embeddings = Embeddings::from_rows([0.6, 0.8].repeat(5), 2, "test").unwrap();
-        assert_eq!(centred(&embeddings, 0).unwrap().as_slice(), embeddings.as_slice());
+        assert_eq!(centred(&embeddings, &Context::default()).unwrap().as_slice(), embeddings.as_slice());
         let one = Embeddings::from_rows(vec![3.0, 4.0], 2, "test").unwrap();
-        assert_eq!(centred(&one, 0).unwrap().as_slice(), one.as_slice());
+        assert_eq!(centred(&one, &Context::default()).unwrap().as_slice(), one.as_slice());
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     Clustering, Context, Embeddings, Error, Kin, KnnGraph, Method, Problem, Progress, Result, Search, Work,
     forecast,
 };
+use std::path::Path;
 
 /// Clusters embeddings. The default method is [`Kin`], which needs neither labels nor thresholds. The command
 /// `kinfolk cluster` and the Python class `Kinfolk` do the same with the same defaults.
@@ -32,6 +33,7 @@ pub struct Clusterer<'a> {
     levels: bool,
     progress: &'a dyn Progress,
     work: Option<&'a Work>,
+    scratch: Option<&'a Path>,
 }
 
 impl Default for Clusterer<'_> {
@@ -53,7 +55,16 @@ impl<'a> Clusterer<'a> {
 
     /// Clusters by a method that is known only at run time.
     pub fn with_boxed(method: Box<dyn Method + 'a>) -> Self {
-        Clusterer { method, k: None, search: Search::Auto, seed: 0, levels: false, progress: &(), work: None }
+        Clusterer {
+            method,
+            k: None,
+            search: Search::Auto,
+            seed: 0,
+            levels: false,
+            progress: &(),
+            work: None,
+            scratch: None,
+        }
     }
 
     /// Neighbours of each row, instead of the method's default.
@@ -93,6 +104,12 @@ impl<'a> Clusterer<'a> {
         self
     }
 
+    /// Puts matrices that would fill much of the memory into files without a name in this directory.
+    pub fn scratch(mut self, directory: &'a Path) -> Self {
+        self.scratch = Some(directory);
+        self
+    }
+
     /// Clusters rows.
     pub fn fit(&self, embeddings: &Embeddings) -> Result<Clustering> {
         self.run(&Problem::new(embeddings).with_search(self.search).with_k(self.k)?)
@@ -123,8 +140,11 @@ impl<'a> Clusterer<'a> {
             return Err(Error::Parameter { field: "levels", expected, found: info.name.to_owned() });
         }
         forecast::announce(&*self.method, problem, self.progress);
-        let context =
-            Context::new(self.progress).with_seed(self.seed).with_levels(self.levels).with_work(self.work);
+        let context = Context::new(self.progress)
+            .with_seed(self.seed)
+            .with_levels(self.levels)
+            .with_work(self.work)
+            .with_scratch(self.scratch);
         self.method.run(problem, &context)
     }
 }

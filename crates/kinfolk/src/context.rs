@@ -1,6 +1,7 @@
 //! [`Context`], which every long call takes besides its input: seed, progress, cancellation and timings.
 
 use crate::{Progress, Work};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ pub struct Context<'a> {
     levels: bool,
     progress: &'a dyn Progress,
     work: Option<&'a Work>,
+    scratch: Option<&'a Path>,
     timings: Mutex<Timings>,
 }
 
@@ -25,7 +27,14 @@ pub type Timings = Vec<(&'static str, Duration)>;
 impl Default for Context<'_> {
     /// Seed 0, without progress.
     fn default() -> Self {
-        Context { seed: 0, levels: false, progress: &(), work: None, timings: Mutex::default() }
+        Context {
+            seed: 0,
+            levels: false,
+            progress: &(),
+            work: None,
+            scratch: None,
+            timings: Mutex::default(),
+        }
     }
 }
 
@@ -51,6 +60,18 @@ impl<'a> Context<'a> {
     pub fn with_work(mut self, work: Option<&'a Work>) -> Self {
         self.work = work;
         self
+    }
+
+    /// The same with a directory for matrices that would fill much of the memory. They are files without a name, which the system
+    /// may drop from memory and removes when the run ends, however it ends.
+    pub fn with_scratch(mut self, scratch: Option<&'a Path>) -> Self {
+        self.scratch = scratch;
+        self
+    }
+
+    /// The directory for large matrices, if there is one.
+    pub fn scratch(&self) -> Option<&'a Path> {
+        self.scratch
     }
 
     /// The directory that keeps finished stages, if there is one.

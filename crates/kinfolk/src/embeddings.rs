@@ -6,7 +6,12 @@
 
 use crate::{Error, Result};
 use bytes::Bytes;
+use memmap2::Mmap;
 use rayon::prelude::*;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The tolerance of |x|^2 for rows of unit length, which are not changed. Rounding a unit row to f32 changes |x|^2 by about
 /// 1e-7.
@@ -14,6 +19,8 @@ const UNIT_TOLERANCE: f64 = 1e-6;
 
 /// Rows of one task, so that its scratch row is allocated once for many.
 const ROWS_PER_TASK: usize = 64;
+/// Rows that are written to a file at a time.
+const ROWS_PER_PIECE: usize = 16_384;
 
 /// N rows of D floats, each of unit length, so that the dot product of two rows is their cosine.
 ///
@@ -53,6 +60,29 @@ impl Embeddings {
         check_shape(data.len(), dim, place)?;
         normalise_rows(&mut data, dim, 0, place, |i, _, values| read(i, values))?;
         Ok(Self::from_unit_rows(data, dim))
+    }
+
+    /// The same in a file without a name, which is mapped: the system may drop it from memory, and removes it when it is no longer
+    /// used. Where files cannot be without a name, the rows are in memory.
+    pub(crate) fn in_file(
+        directory: &Path,
+        rows: usize,
+        dim: usize,
+        place: &str,
+        read: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Result<Self> {
+        let Some((path, file)) = nameless(directory)? else { return Self::from_fn(rows, dim, place, read) };
+        check_shape(rows * dim, dim, place)?;
+        // Written and not mapped, so that a full disk is an error and not a signal.
+        let mut piece = vec![0.0f32; rows.min(ROWS_PER_PIECE) * dim];
+        for first in (0..rows).step_by(ROWS_PER_PIECE) {
+            let piece = &mut piece[..(rows - first).min(ROWS_PER_PIECE) * dim];
+            normalise_rows(piece, dim, first, place, |i, _, values| read(first + i, values))?;
+            (&file).write_all(bytemuck::cast_slice(piece)).map_err(|e| Error::io(&path, e))?;
+        }
+        // SAFETY: without a name, no other process can change the file.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(&path, e))?;
+        Ok(Self::from_unit_bytes(Bytes::from_owner(map), dim))
     }
 
     /// Rows of native f32 in memory that something else owns, such as a NumPy array. They are used in place
@@ -113,6 +143,27 @@ impl Embeddings {
     /// True if the rows are used in place, such as in a memory-mapped file, and not copied.
     pub fn is_mapped(&self) -> bool {
         matches!(self.rows, Rows::Mapped { .. })
+    }
+}
+
+/// A new file whose name is removed again, and what it was called; none where an open file keeps its name.
+fn nameless(directory: &Path) -> Result<Option<(PathBuf, File)>> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    if !cfg!(unix) {
+        return Ok(None);
+    }
+    loop {
+        let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".kinfolk-{}-{unique}.tmp", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
+                return Ok(Some((path, file)));
+            }
+            // A process of the same number left it.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io(&path, e)),
+        }
     }
 }
 
@@ -263,6 +314,28 @@ mod tests {
         assert_eq!((in_place.as_slice(), in_place.is_mapped()), (&rows[2..], true));
         let message = Embeddings::from_bytes(vec![0; 7], 2, "m").unwrap_err().to_string();
         assert!(message.starts_with("m: expected whole floats, aligned, found"), "{message}");
+    }
+
+    #[test]
+    fn rows_in_a_file_without_a_name_are_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let rows = 2 * ROWS_PER_PIECE + 5;
+        let read = |i: usize, values: &mut [f64]| (values[0], values[1]) = (1.0 + i as f64, 7.0);
+        let in_memory = Embeddings::from_fn(rows, 2, "m", read).unwrap();
+        let in_file = Embeddings::in_file(directory.path(), rows, 2, "m", read).unwrap();
+        assert_eq!(in_file.is_mapped(), cfg!(unix));
+        assert!(in_file.as_slice() == in_memory.as_slice());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let zeros = Embeddings::in_file(directory.path(), rows, 2, "m", |i, values| {
+            values[0] = f64::from(u8::from(i != ROWS_PER_PIECE + 1));
+        });
+        let row = ROWS_PER_PIECE + 1;
+        assert_eq!(
+            zeros.unwrap_err().to_string(),
+            format!("m: row {row}: expected a row of non-zero length, found 2 zeros")
+        );
+        let nowhere = Embeddings::in_file(&directory.path().join("none"), rows, 2, "m", read);
+        assert!(nowhere.unwrap_err().to_string().contains("none/.kinfolk-"));
     }
 
     #[test]

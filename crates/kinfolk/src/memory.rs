@@ -14,6 +14,11 @@ fn check_against(free: Option<u64>, needed: u64, what: impl FnOnce() -> String) 
     }
 }
 
+/// Whether this would fill more than an eighth of the memory that is free.
+pub(crate) fn is_large(bytes: u64) -> bool {
+    free().is_some_and(|free| bytes > free / 8)
+}
+
 /// Bytes that the system, and the control group that this process may be confined to, can still give; Linux only.
 fn free() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();

@@ -184,6 +184,10 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     let seed = arguments.neighbours.seed;
     let work = open_work(arguments, &*method, embeddings.len())?;
     let mut clusterer = Clusterer::with_boxed(method).seed(seed).levels(arguments.levels).progress(&bars);
+    let parent = directory.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    if parent.is_dir() {
+        clusterer = clusterer.scratch(parent);
+    }
     if let Some(work) = &work {
         clusterer = clusterer.work(work);
     }

@@ -214,7 +214,7 @@ impl Kin {
             Some(_) => embeddings,
             None => {
                 let all = embeddings;
-                Cow::Owned(context.timed("centring", || centred(&all, context.seed()))?)
+                Cow::Owned(context.timed("centring", || centred(&all, context))?)
             }
         };
         let built_in = EdgeModel::default();

@@ -89,7 +89,7 @@ pub fn train_kin(problem: &Problem, params: &KinTraining, context: &Context) -> 
     let (plain, found) = match problem.given_graph() {
         Some(_) => (Cow::Borrowed(embeddings), problem.neighbours(knn.k, context)?),
         None => {
-            let plain = centred(embeddings, context.seed())?;
+            let plain = centred(embeddings, context)?;
             let found = search(&plain, &knn, "knn", context)?;
             (Cow::Owned(plain), found)
         }
@@ -177,7 +177,7 @@ impl<'a> Labelled<'a> {
             false => None,
         };
         let Some(whitening) = whitening else { return Ok(Rc::clone(&self.plain)) };
-        let embeddings = centred(&whitening.apply(self.embeddings)?, self.context.seed())?;
+        let embeddings = centred(&whitening.apply(self.embeddings)?, self.context)?;
         let graph = search(&embeddings, &self.knn, "knn", self.context)?.graph.into_owned();
         Ok(Rc::new(View::new(Some(whitening), &embeddings, Cow::Owned(graph), self.context)?))
     }
