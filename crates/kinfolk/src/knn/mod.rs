@@ -7,7 +7,10 @@
 //! | `scan` | the few pairs of a tile that beat a threshold |
 //! | `candidates` | the best of each row so far, and the threshold |
 //! | `exact` | all pairs, each once: N^2 D / 2 integer products |
-//! | `lists`, `join` | IVF join: about N^1.5 D products at a recall that is measured; lists alone for super vertices |
+//! | `join` | IVF join, refined: a recall that is measured |
+//! | `lists` | k-means, for the join and for super vertices |
+//! | `index` | rows in the order of their lists, and the search of lists |
+//! | `refine` | other ends of edges, and neighbours of neighbours |
 //! | `copies` | rows that occur often are searched for once |
 //! | `sweep` | some rows against some others, for the join |
 //! | `cohort` | the cosines of all rows with a few, roughly |
