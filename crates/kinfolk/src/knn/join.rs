@@ -38,8 +38,8 @@ struct Way {
 /// No round, one, two. Measured with K = 80 on synthetic sets of 102,000 to 2,040,000 rows.
 const WAYS: [Way; 3] = [
     Way { missed: 0.45, cost: 0.0 },
-    Way { missed: 0.24, cost: 13_000.0 },
-    Way { missed: 0.18, cost: 18_000.0 },
+    Way { missed: 0.24, cost: 27_000.0 },
+    Way { missed: 0.18, cost: 36_000.0 },
 ];
 /// A first graph that misses more has too few edges to go on from.
 const MOST_MISSED: f32 = 0.3;
@@ -89,9 +89,9 @@ pub(super) fn join(
     }
 }
 
-/// Few lists make long ones to search, many lists take long to choose from. From 7 to 20 times the root of N cost about the same.
+/// Few lists make long ones to search, many lists take long to choose from. From 7 to 12 times the root of N cost about the same.
 fn list_count(n: usize) -> usize {
-    ((10.0 * (n as f64).sqrt()) as usize).clamp(1, n)
+    ((8.0 * (n as f64).sqrt()) as usize).clamp(1, n)
 }
 
 /// A row of the sample with its true neighbours, all by position.
