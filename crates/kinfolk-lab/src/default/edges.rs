@@ -77,7 +77,7 @@ impl EdgeReport {
 /// The calibration of the edge probabilities that kin uses.
 fn calibration<T: PartialEq>(rows: &Embeddings, labels: &[T]) -> Result<Calibration> {
     let context = Context::default();
-    let rows = centred(rows, context.seed())?;
+    let rows = centred(rows, &context)?;
     let (graph, _) = knn_graph(&rows, &KnnParams::default(), &())?;
     let probabilities = estimate(&rows, &graph, &EdgeModel::default(), None, &context)?.probabilities;
     Ok(Calibration::of(&graph, &probabilities, labels))

@@ -8,7 +8,7 @@
 use super::worlds::World;
 use kinfolk::laboratory::{EdgeExamples, EdgeTraining, centred, fit_edge_model};
 use kinfolk::random::{Purpose, Stream};
-use kinfolk::{KnnParams, Progress, Quiet, Result, Search, knn_graph};
+use kinfolk::{Context, KnnParams, Progress, Quiet, Result, Search, knn_graph};
 
 /// Parameters of [`pretrain`].
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ fn sample_edges(
     progress: &dyn Progress,
 ) -> Result<()> {
     let World { embeddings, labels, .. } = World::draw(params.seed, number, params.rows);
-    let embeddings = centred(&embeddings, params.seed)?;
+    let embeddings = centred(&embeddings, &Context::default().with_seed(params.seed))?;
     let mut stream = Stream::new(params.seed, Purpose::World, number, u64::MAX);
     let k = [8, 20, 40, 80, 80, 80, 80, 80, 80, 160][stream.below(10)];
     let knn = KnnParams { k, search: Search::Exact, ..KnnParams::default() };
