@@ -32,6 +32,13 @@ impl Progress for Bars {
         }
     }
 
+    fn forecast(&self, text: &str) {
+        match &*self.current() {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
     fn warn(&self, text: &str) {
         match &*self.current() {
             Some(bar) => bar.suspend(|| eprintln!("warning: {text}")),

@@ -133,3 +133,33 @@ fn a_directory_that_would_not_be_used_is_refused() {
     let message = refused(path, &["cluster", "set/features.npy", "--work", "file"], 1);
     assert!(message.contains("file: expected a directory to work in, found a file"), "{message}");
 }
+
+#[test]
+fn a_memory_that_is_too_small_is_refused_at_once_and_one_that_is_enough_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    succeed(path, &["synth", "set", "--identities", "20", "--dim", "512"]);
+    succeed(path, &["cluster", "set/features.npy", "-o", "whole"]);
+    let message = refused(path, &["cluster", "set/features.npy", "-o", "small", "--memory", "1M"], 1);
+    assert!(message.contains("kin on ") && message.ends_with("of memory, 1.0 MB may be used"), "{message}");
+    assert!(!path.join("small").exists());
+    let message = refused(
+        path,
+        &["cluster", "set/features.npy", "--method", "kmeans", "--clusters", "9", "--memory", "1G"],
+        2,
+    );
+    assert!(
+        message.ends_with("--memory: expected a method that uses neighbours, found --method kmeans"),
+        "{message}"
+    );
+    // An eighth of this is less than the rows, so they go to a file, of which nothing remains.
+    succeed(path, &["cluster", "set/features.npy", "-o", "enough", "--memory", "0.008g"]);
+    assert_eq!(labels(path, "enough"), labels(path, "whole"));
+    let left = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<String> = left.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert!(left.iter().all(|name| ["set", "whole", "enough"].contains(&name.as_str())), "{left:?}");
+    for wrong in ["8X", "-1", "0", "G", "1e30"] {
+        let message = refused(path, &["cluster", "set/features.npy", &format!("--memory={wrong}")], 2);
+        assert!(message.contains("expected a number of bytes above 0, such as 8G"), "{message}");
+    }
+}

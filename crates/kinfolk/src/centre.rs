@@ -10,7 +10,7 @@
 
 use crate::knn::dot;
 use crate::random::{Purpose, Stream};
-use crate::{Context, Embeddings, Result, memory};
+use crate::{Context, Embeddings, Result};
 use rayon::prelude::*;
 
 /// Rows whose pairs are a sample of all pairs.
@@ -35,7 +35,7 @@ pub fn centred(embeddings: &Embeddings, context: &Context) -> Result<Embeddings>
     };
     let place = "centred embeddings";
     match context.scratch() {
-        Some(directory) if memory::is_large(4 * (n * dim) as u64) => {
+        Some(directory) if context.memory().is_large(4 * (n * dim) as u64) => {
             Embeddings::in_file(directory, n, dim, place, without)
         }
         _ => Embeddings::from_fn(n, dim, place, without),

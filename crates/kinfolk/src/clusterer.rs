@@ -34,6 +34,7 @@ pub struct Clusterer<'a> {
     progress: &'a dyn Progress,
     work: Option<&'a Work>,
     scratch: Option<&'a Path>,
+    memory: Option<u64>,
 }
 
 impl Default for Clusterer<'_> {
@@ -64,6 +65,7 @@ impl<'a> Clusterer<'a> {
             progress: &(),
             work: None,
             scratch: None,
+            memory: None,
         }
     }
 
@@ -110,6 +112,13 @@ impl<'a> Clusterer<'a> {
         self
     }
 
+    /// Uses at most this many bytes of memory, besides pages of mapped files, instead of what is free. A run that would need more is
+    /// refused before it starts.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
     /// Clusters rows.
     pub fn fit(&self, embeddings: &Embeddings) -> Result<Clustering> {
         self.run(&Problem::new(embeddings).with_search(self.search).with_k(self.k)?)
@@ -139,12 +148,13 @@ impl<'a> Clusterer<'a> {
             let expected = "a method that estimates edge probabilities, such as kin";
             return Err(Error::Parameter { field: "levels", expected, found: info.name.to_owned() });
         }
-        forecast::announce(&*self.method, problem, self.progress);
         let context = Context::new(self.progress)
             .with_seed(self.seed)
             .with_levels(self.levels)
             .with_work(self.work)
-            .with_scratch(self.scratch);
+            .with_scratch(self.scratch)
+            .with_memory(self.memory);
+        forecast::announce(&*self.method, problem, &context)?;
         self.method.run(problem, &context)
     }
 }

@@ -1,5 +1,6 @@
 //! [`Context`], which every long call takes besides its input: seed, progress, cancellation and timings.
 
+use crate::memory::Budget;
 use crate::{Progress, Work};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
@@ -18,6 +19,7 @@ pub struct Context<'a> {
     progress: &'a dyn Progress,
     work: Option<&'a Work>,
     scratch: Option<&'a Path>,
+    memory: Budget,
     timings: Mutex<Timings>,
 }
 
@@ -33,6 +35,7 @@ impl Default for Context<'_> {
             progress: &(),
             work: None,
             scratch: None,
+            memory: Budget::default(),
             timings: Mutex::default(),
         }
     }
@@ -67,6 +70,17 @@ impl<'a> Context<'a> {
     pub fn with_scratch(mut self, scratch: Option<&'a Path>) -> Self {
         self.scratch = scratch;
         self
+    }
+
+    /// The same with a limit to the bytes of memory, besides pages of mapped files; without one it is what is free.
+    pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
+        self.memory = Budget(bytes);
+        self
+    }
+
+    /// What may be used.
+    pub(crate) fn memory(&self) -> Budget {
+        self.memory
     }
 
     /// The directory for large matrices, if there is one.

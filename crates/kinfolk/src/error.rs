@@ -115,19 +115,27 @@ pub enum Error {
         /// The value given.
         found: String,
     },
-    /// The work would need more memory than is free.
-    #[error("{what} needs {:.1} GB of memory, {:.1} GB are free", *needed as f64 / 1e9, *free as f64 / 1e9)]
+    /// The work would need more memory than is free, or than its user allows.
+    #[error("{what} needs {} of memory, {} may be used", gigabytes(*needed), gigabytes(*budget))]
     Memory {
         /// What would be in memory: "the search for 1024 neighbours of 5000000 rows".
         what: String,
         /// Bytes that it needs.
         needed: u64,
-        /// Bytes that are free.
-        free: u64,
+        /// Bytes that it may use.
+        budget: u64,
     },
     /// The caller cancelled the call; see [`Progress::cancelled`](crate::Progress::cancelled).
     #[error("cancelled")]
     Cancelled,
+}
+
+/// Bytes as gigabytes, or megabytes where these are too large a unit.
+pub(crate) fn gigabytes(bytes: u64) -> String {
+    match bytes as f64 / 1e9 {
+        few if few < 0.1 => format!("{:.1} MB", few * 1e3),
+        many => format!("{many:.1} GB"),
+    }
 }
 
 impl Error {

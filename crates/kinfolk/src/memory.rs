@@ -1,22 +1,29 @@
-//! The memory that is free, so that work that cannot fit is refused before it starts.
+//! The memory that a run may use, so that work that cannot fit is refused before it starts.
 
 use crate::{Error, Result};
 
-/// Refuses work that needs more memory than is free. Where the system does not say how much that is, nothing is refused.
-pub(crate) fn check(needed: u64, what: impl FnOnce() -> String) -> Result<()> {
-    check_against(free(), needed, what)
-}
+/// What a run may use: what its user allowed, or else what is free. Pages of mapped files do not count, because the system drops
+/// them when it needs memory.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Budget(pub(crate) Option<u64>);
 
-fn check_against(free: Option<u64>, needed: u64, what: impl FnOnce() -> String) -> Result<()> {
-    match free {
-        Some(free) if needed > free => Err(Error::Memory { what: what(), needed, free }),
-        _ => Ok(()),
+impl Budget {
+    /// Refuses work that needs more. Where nothing was allowed and the system does not say what is free, nothing is refused.
+    pub(crate) fn check(self, needed: u64, what: impl FnOnce() -> String) -> Result<()> {
+        match self.bytes() {
+            Some(budget) if needed > budget => Err(Error::Memory { what: what(), needed, budget }),
+            _ => Ok(()),
+        }
     }
-}
 
-/// Whether this would fill more than an eighth of the memory that is free.
-pub(crate) fn is_large(bytes: u64) -> bool {
-    free().is_some_and(|free| bytes > free / 8)
+    /// Whether this would be more than an eighth.
+    pub(crate) fn is_large(self, bytes: u64) -> bool {
+        self.bytes().is_some_and(|budget| bytes > budget / 8)
+    }
+
+    fn bytes(self) -> Option<u64> {
+        self.0.or_else(free)
+    }
 }
 
 /// Bytes that the system, and the control group that this process may be confined to, can still give; Linux only.
@@ -43,17 +50,17 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_by_name() {
         let what = || "the graph of 9 rows".to_owned();
-        check_against(Some(100), 100, what).unwrap();
-        check_against(None, u64::MAX, what).unwrap();
-        let error = check_against(Some(12_340_000_000), 41_000_000_000, what).unwrap_err();
-        assert_eq!(error.to_string(), "the graph of 9 rows needs 41.0 GB of memory, 12.3 GB are free");
+        Budget(Some(100)).check(100, what).unwrap();
+        let error = Budget(Some(12_340_000_000)).check(41_000_000_000, what).unwrap_err();
+        assert_eq!(error.to_string(), "the graph of 9 rows needs 41.0 GB of memory, 12.3 GB may be used");
+        assert!(Budget(Some(80)).is_large(11) && !Budget(Some(80)).is_large(10));
     }
 
     #[test]
-    fn the_system_is_read() {
+    fn the_system_is_read_where_nothing_was_allowed() {
         assert_eq!(available("MemTotal: 5 kB\nMemAvailable:   20480 kB\nBuffers: 1 kB\n"), Some(20_971_520));
         assert_eq!(available("MemTotal: 5 kB\n"), None);
         #[cfg(target_os = "linux")]
-        assert!(free().is_some_and(|bytes| bytes > 0));
+        assert!(Budget::default().bytes().is_some_and(|bytes| bytes > 0));
     }
 }

@@ -14,6 +14,8 @@ pub trait Progress: Sync {
     fn advance(&self, steps: u64);
     /// A note about the current stage, such as the training loss; it replaces the previous note.
     fn note(&self, _text: &str) {}
+    /// What long work is expected to need, before it starts.
+    fn forecast(&self, _text: &str) {}
     /// Something to know before the work goes on, such as that it will take hours.
     fn warn(&self, _text: &str) {}
     /// True once the caller wants to cancel: long stages then return [`Error::Cancelled`] soon.

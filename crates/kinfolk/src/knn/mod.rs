@@ -11,6 +11,7 @@
 //! | `lists` | k-means, for the join and for super vertices |
 //! | `index` | rows in the order of their lists, and the search of lists |
 //! | `refine` | other ends of edges, and neighbours of neighbours |
+//! | `cost` | memory and time, before a search |
 //! | `copies` | rows that occur often are searched for once |
 //! | `sweep` | some rows against some others, for the join |
 //! | `cohort` | the cosines of all rows with a few, roughly |
@@ -20,6 +21,7 @@ mod candidates;
 mod codes;
 mod cohort;
 mod copies;
+mod cost;
 mod dot;
 mod exact;
 mod index;
@@ -33,12 +35,14 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use crate::memory::Budget;
 use crate::work::{Arrays, Facts, Journal, Key, Stage};
-use crate::{Embeddings, Error, Progress, Result, memory};
+use crate::{Embeddings, Error, Progress, Result};
 use copies::Copies;
 
 pub(crate) use cohort::Cohort;
 pub(crate) use copies::hash;
+pub(crate) use cost::{expected_time, needed_memory};
 pub(crate) use dot::dot;
 pub use kernel::Kernel;
 pub use knn_graph::KnnGraph;
@@ -93,6 +97,15 @@ impl Search {
     pub const EXACT_UP_TO: usize = 50_000;
     /// The recall of [`Search::Auto`] above that.
     pub const AUTO_RECALL: f32 = 0.98;
+
+    /// The recall that is aimed at for `n` rows; 1 is an exact search.
+    pub(crate) fn recall(self, n: usize) -> f32 {
+        match self {
+            Search::Auto if n > Search::EXACT_UP_TO => Search::AUTO_RECALL,
+            Search::Auto | Search::Exact => 1.0,
+            Search::Recall(recall) => recall,
+        }
+    }
 }
 
 /// Parameters of [`knn_graph`].
@@ -175,13 +188,10 @@ pub(crate) fn resumed_knn_graph(
         let expected = "a kernel that this machine has";
         return Err(Error::Parameter { field: "kernel", expected, found: kernel.name().to_owned() });
     }
-    let recall = match params.search {
-        Search::Auto if n > Search::EXACT_UP_TO => Search::AUTO_RECALL,
-        Search::Auto | Search::Exact => 1.0,
-        Search::Recall(recall) => recall,
-    };
+    let recall = params.search.recall(n);
     let plan = Plan { recall, seed: params.seed, kernel, journal };
-    memory::check(plan.memory(n, rows.dim(), k), || format!("the search for {k} neighbours of {n} rows"))?;
+    let needed = needed_memory(n, rows.dim(), k, recall == 1.0);
+    Budget::default().check(needed, || format!("the search for {k} neighbours of {n} rows"))?;
     search(rows, k, k.max(FEW_COPIES), &plan, progress)
 }
 
@@ -210,13 +220,6 @@ fn search(
 }
 
 impl Plan<'_> {
-    /// Bytes that a search cannot do without: the graph, the rows as int8 twice and, where all rows are searched at once,
-    /// the candidates of each.
-    fn memory(&self, n: usize, dim: usize, k: usize) -> u64 {
-        let candidates = if self.recall < 1.0 { 0 } else { 3 * k };
-        (n as u64) * (8 * (k + candidates) + 2 * dim) as u64
-    }
-
     fn search(&self, rows: Rows, k: usize, progress: &dyn Progress) -> Result<(KnnGraph, KnnReport)> {
         let (n, kernel) = (rows.len(), self.kernel);
         if self.recall < 1.0 && k > 0 {

@@ -378,15 +378,6 @@ fn impossible_parameters_are_refused() {
     );
 }
 
-#[test]
-fn a_graph_that_cannot_fit_is_refused_before_the_search() {
-    // 1024 neighbours of 2^26 rows are half a terabyte; the rows themselves would be refused sooner.
-    let plan = super::Plan { recall: 0.98, seed: 0, kernel: Kernel::default(), journal: None };
-    assert_eq!(plan.memory(1 << 26, 256, 1024), (1 << 26) * (8 * 1024 + 512));
-    let exact = super::Plan { recall: 1.0, ..plan };
-    assert_eq!(exact.memory(1000, 64, 10), 1000 * (8 * 40 + 128));
-}
-
 /// Cancels a search after some of its blocks.
 struct After(std::sync::atomic::AtomicI64);
 

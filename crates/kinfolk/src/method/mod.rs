@@ -9,6 +9,7 @@ mod parameters;
 pub use info::{Input, MethodInfo};
 pub use parameters::{ParamKind, ParamSpec, ParamValue, Parameters, param_spec, unknown_parameter};
 
+use crate::knn::needed_memory;
 use crate::{Clustering, Context, Problem, Result};
 
 /// A clustering method with its parameters.
@@ -43,6 +44,12 @@ pub trait Method: Send + Sync {
     /// can be announced; 0 if that grows no faster than the graph.
     fn operations(&self, _rows: usize, _dim: usize) -> f64 {
         0.0
+    }
+
+    /// About how many bytes of memory it needs for rows of `dim` columns with `k` neighbours, besides pages of mapped files; `exact`
+    /// says how neighbours are searched for.
+    fn memory(&self, rows: usize, dim: usize, k: usize, exact: bool) -> u64 {
+        if self.uses_graph(rows) { needed_memory(rows, dim, k, exact) } else { 0 }
     }
 
     /// Clusters the rows of a problem.

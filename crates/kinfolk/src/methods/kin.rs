@@ -15,6 +15,7 @@ use super::halves::Halves;
 use super::size_choice::choose_sizes;
 use crate::centre::centred;
 use crate::connectivity::structural::{Background, Sizes, edge_probabilities};
+use crate::knn::needed_memory;
 use crate::problem::search;
 use crate::super_vertices::with_super_vertices;
 use crate::work::{Arrays, Facts, Key, Stage, kept};
@@ -181,6 +182,11 @@ impl Method for Kin {
 
     fn parameters_mut(&mut self) -> &mut dyn Parameters {
         &mut self.params
+    }
+
+    /// Beyond the search: four numbers of each edge for the features, and as much for the partition.
+    fn memory(&self, rows: usize, dim: usize, k: usize, exact: bool) -> u64 {
+        needed_memory(rows, dim, k, exact).max((rows * (26 * k + 64)) as u64)
     }
 
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
