@@ -5,6 +5,7 @@ mod arrays;
 mod cluster;
 mod errors;
 mod functions;
+mod job;
 mod levels;
 mod pseudo_labels;
 mod registry;
@@ -21,6 +22,8 @@ mod _kinfolk {
     use crate::errors::ZeroRow;
     #[pymodule_export]
     use crate::functions::{explain, knn_graph, run, scores, synth, write};
+    #[pymodule_export]
+    use crate::job::StoredJob;
     #[pymodule_export]
     use crate::levels::{branches, curve, cut, levels};
     #[pymodule_export]

@@ -25,6 +25,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// On so many threads, without a callback.
+    pub fn on_threads(jobs: Option<i64>) -> Self {
+        Self { jobs, report: None }
+    }
+
     fn threads(&self) -> PyResult<usize> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         match self.jobs {

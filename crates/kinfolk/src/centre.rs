@@ -16,23 +16,17 @@ use rayon::prelude::*;
 /// Rows whose pairs are a sample of all pairs.
 const SAMPLE: usize = 512;
 /// The number of rows whose sum is one term, which does not depend on the number of threads.
-const PART: usize = 1024;
+pub(crate) const PART: usize = 1024;
 /// A row of which less than this is left is not changed: it has no direction but the offset's.
 const LEAST: f64 = 1e-3;
 
 /// The embeddings without their common offset; in a file in the directory for large matrices, if they are one.
 pub fn centred(embeddings: &Embeddings, context: &Context) -> Result<Embeddings> {
-    let offset = offset(embeddings, context.seed());
     let (n, dim) = (embeddings.len(), embeddings.dim());
-    let without = |i: usize, values: &mut [f64]| {
-        let row = embeddings.row(i);
-        for ((value, &v), o) in values.iter_mut().zip(row).zip(&offset) {
-            *value = f64::from(v) - o;
-        }
-        if values.iter().map(|v| v * v).sum::<f64>() < LEAST * LEAST {
-            values.iter_mut().zip(row).for_each(|(value, &v)| *value = v.into());
-        }
-    };
+    let parts: Vec<Vec<f64>> =
+        embeddings.as_slice().par_chunks(PART * dim).map(|part| sum_of_part(part, dim)).collect();
+    let offset = offset(parts.iter().map(Vec::as_slice), embeddings, context.seed());
+    let without = |i: usize, values: &mut [f64]| without_offset(embeddings.row(i), &offset, values);
     let place = "centred embeddings";
     match context.scratch() {
         Some(directory) if context.memory().is_large(4 * (n * dim) as u64) => {
@@ -42,18 +36,34 @@ pub fn centred(embeddings: &Embeddings, context: &Context) -> Result<Embeddings>
     }
 }
 
-fn offset(embeddings: &Embeddings, seed: u64) -> Vec<f64> {
-    let (n, dim) = (embeddings.len(), embeddings.dim());
-    let sum = |rows: &[f32]| {
-        let mut sum = vec![0.0f64; dim];
-        for row in rows.chunks_exact(dim) {
-            sum.iter_mut().zip(row).for_each(|(sum, &v)| *sum += f64::from(v));
-        }
-        sum
-    };
-    let parts: Vec<Vec<f64>> = embeddings.as_slice().par_chunks(PART * dim).map(sum).collect();
-    let mut mean = vec![0.0; dim];
-    parts.iter().for_each(|part| mean.iter_mut().zip(part).for_each(|(mean, v)| *mean += v / n as f64));
+/// A row without the offset, not yet of unit length.
+pub(crate) fn without_offset(row: &[f32], offset: &[f64], values: &mut [f64]) {
+    for ((value, &v), o) in values.iter_mut().zip(row).zip(offset) {
+        *value = f64::from(v) - o;
+    }
+    if values.iter().map(|v| v * v).sum::<f64>() < LEAST * LEAST {
+        values.iter_mut().zip(row).for_each(|(value, &v)| *value = v.into());
+    }
+}
+
+/// The sum of [`PART`] rows, or of the last ones.
+pub(crate) fn sum_of_part(rows: &[f32], dim: usize) -> Vec<f64> {
+    let mut sum = vec![0.0f64; dim];
+    for row in rows.chunks_exact(dim) {
+        sum.iter_mut().zip(row).for_each(|(sum, &v)| *sum += f64::from(v));
+    }
+    sum
+}
+
+/// The offset, from the sums of all parts in order.
+pub(crate) fn offset<'a>(
+    parts: impl Iterator<Item = &'a [f64]>,
+    embeddings: &Embeddings,
+    seed: u64,
+) -> Vec<f64> {
+    let n = embeddings.len() as f64;
+    let mut mean = vec![0.0; embeddings.dim()];
+    parts.for_each(|part| mean.iter_mut().zip(part).for_each(|(mean, v)| *mean += v / n));
     let square = mean.iter().map(|v| v * v).sum::<f64>();
     let shared = median_cosine(embeddings, seed).clamp(0.0, square);
     let share = if square > 0.0 { (shared / square).sqrt() } else { 0.0 };

@@ -4,6 +4,7 @@
 //! changed. So normalising is idempotent, and a file of unit rows can be memory-mapped instead of copied: both give the same
 //! floats.
 
+use crate::values::Values;
 use crate::{Error, Result};
 use bytes::Bytes;
 use memmap2::Mmap;
@@ -27,16 +28,8 @@ const ROWS_PER_PIECE: usize = 16_384;
 /// Cloning embeddings that were mapped from a file shares the map.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
-    rows: Rows,
+    rows: Values<f32>,
     dim: usize,
-}
-
-/// The storage of the floats.
-#[derive(Debug, Clone)]
-enum Rows {
-    /// Part of a file's bytes, aligned for f32. Clones share them.
-    Mapped(Bytes),
-    Owned(Vec<f32>),
 }
 
 impl Embeddings {
@@ -104,12 +97,17 @@ impl Embeddings {
 
     /// Takes rows that went through [`normalise_rows`].
     pub(crate) fn from_unit_rows(data: Vec<f32>, dim: usize) -> Self {
-        Self { rows: Rows::Owned(data), dim }
+        Self { rows: data.into(), dim }
+    }
+
+    /// Uses rows that are normalised, wherever they are stored.
+    pub(crate) fn from_unit_values(rows: Values<f32>, dim: usize) -> Self {
+        Self { rows, dim }
     }
 
     /// Uses rows in place, for which [`are_unit_rows`] is true.
     pub(crate) fn from_unit_bytes(bytes: Bytes, dim: usize) -> Self {
-        Self { rows: Rows::Mapped(bytes), dim }
+        Self { rows: Values::Mapped(bytes), dim }
     }
 
     /// Number of rows, at least one.
@@ -134,15 +132,12 @@ impl Embeddings {
 
     /// All rows, one after the other.
     pub fn as_slice(&self) -> &[f32] {
-        match &self.rows {
-            Rows::Mapped(bytes) => bytemuck::cast_slice(bytes),
-            Rows::Owned(data) => data,
-        }
+        &self.rows
     }
 
     /// True if the rows are used in place, such as in a memory-mapped file, and not copied.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.rows, Rows::Mapped { .. })
+        matches!(self.rows, Values::Mapped(_))
     }
 }
 

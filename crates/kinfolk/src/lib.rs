@@ -85,6 +85,7 @@ mod explain;
 mod forecast;
 mod graph;
 pub mod io;
+mod job;
 mod knn;
 mod labels;
 #[doc(hidden)]
@@ -107,6 +108,7 @@ mod super_vertices;
 pub mod synth;
 #[cfg(test)]
 mod testing;
+mod values;
 mod whitening;
 mod work;
 
@@ -116,6 +118,7 @@ pub use context::{Context, Timings};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
 pub use explain::{Criterion, Explainer, RowReason};
+pub use job::{Job, JobParams, JobStage};
 pub use knn::{KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use method::{Input, Method, MethodInfo, ParamKind, ParamSpec, ParamValue, Parameters};
 #[doc(hidden)]

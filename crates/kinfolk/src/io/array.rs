@@ -7,6 +7,7 @@ use crate::embeddings::{are_unit_rows, normalise_rows};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::io::Read;
+use std::ops::Range;
 
 /// Bytes decompressed at a time: enough rows to keep every core busy, little beside the result.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -96,6 +97,30 @@ impl<'a> Array<'a> {
 
     /// The rows of a matrix, each of unit length.
     pub fn into_unit_rows(self) -> Result<UnitRows<'a>> {
+        let (rows, dim) = self.matrix_shape()?;
+        let place = self.place.clone();
+        if let Data::Slice(_) = self.data {
+            return self.into_block()?.into_unit_rows(&place);
+        }
+        let mut out = vec![0.0; rows * dim];
+        self.for_each_block(|first, block| {
+            let out = &mut out[first * dim..][..block.rows * dim];
+            normalise_rows(out, dim, first, &place, |i, _, values| block.read_row(i, values))
+        })?;
+        Ok((Cow::Owned(out), dim))
+    }
+
+    /// All rows of a matrix in memory or in a mapped file.
+    pub fn into_block(self) -> Result<Block<'a>> {
+        let (rows, width) = self.matrix_shape()?;
+        let Header { element, fortran, .. } = self.header;
+        match self.data {
+            Data::Slice(bytes) => Ok(Block { bytes, element, fortran, rows, width }),
+            Data::Stream(_) => Err(Error::format(self.place, "a file that can be read anywhere", "a stream")),
+        }
+    }
+
+    fn matrix_shape(&self) -> Result<(usize, usize)> {
         let &[rows, dim] = self.header.shape.as_slice() else {
             return Err(self.header.wrong_shape("a matrix of shape (rows, columns)", &self.place));
         };
@@ -103,17 +128,7 @@ impl<'a> Array<'a> {
             let expected = "at least one row and one column";
             return Err(self.header.wrong_shape(expected, &self.place));
         }
-        if let Data::Slice(bytes) = self.data {
-            let Header { element, fortran, .. } = self.header;
-            return Block { bytes, element, fortran, rows, width: dim }.into_unit_rows(&self.place);
-        }
-        let place = self.place.clone();
-        let mut out = vec![0.0; rows * dim];
-        self.for_each_block(|first, block| {
-            let out = &mut out[first * dim..][..block.rows * dim];
-            normalise_rows(out, dim, first, &place, |i, _, values| block.read_row(i, values))
-        })?;
-        Ok((Cow::Owned(out), dim))
+        Ok((rows, dim))
     }
 }
 
@@ -137,6 +152,15 @@ impl<'a> Block<'a> {
         let mut out = vec![0.0; self.rows * dim];
         normalise_rows(&mut out, dim, 0, place, |i, _, values| self.read_row(i, values))?;
         Ok((Cow::Owned(out), dim))
+    }
+
+    /// Some rows, each of unit length.
+    pub fn unit_rows(&self, rows: Range<usize>, place: &str) -> Result<Vec<f32>> {
+        let mut out = vec![0.0; rows.len() * self.width];
+        normalise_rows(&mut out, self.width, rows.start, place, |i, _, values| {
+            self.read_row(rows.start + i, values);
+        })?;
+        Ok(out)
     }
 
     /// The bytes as this machine's floats, if that is what they are.

@@ -7,6 +7,11 @@ use crate::{Error, Result};
 
 /// The rows of `dim` columns in a whole file.
 pub(crate) fn unit_rows<'a>(bytes: &'a [u8], dim: Option<usize>, place: &str) -> Result<UnitRows<'a>> {
+    block(bytes, dim, place)?.into_unit_rows(place)
+}
+
+/// The same, as they are.
+pub(crate) fn block<'a>(bytes: &'a [u8], dim: Option<usize>, place: &str) -> Result<Block<'a>> {
     let Some(dim) = dim else {
         let expected = "the number of columns to be given (--dim), or features/NAME.bin with labels/NAME.meta \
                         beside it: a raw file does not say";
@@ -17,7 +22,7 @@ pub(crate) fn unit_rows<'a>(bytes: &'a [u8], dim: Option<usize>, place: &str) ->
     match dim.checked_mul(element.size()) {
         Some(0) => Err(Error::format(place, "a number of columns (--dim) of at least 1", "0")),
         Some(row) if size != 0 && size.is_multiple_of(row) => {
-            Block { bytes, element, fortran: false, rows: size / row, width: dim }.into_unit_rows(place)
+            Ok(Block { bytes, element, fortran: false, rows: size / row, width: dim })
         }
         _ => {
             let expected = format!("whole rows of {dim} float32 ({dim} x 4 bytes)");

@@ -18,6 +18,7 @@ mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
+mod rows;
 
 pub use atomic::AtomicFile;
 pub use graph_file::{GraphLayout, parse_graph, read_graph, write_graph};
@@ -26,6 +27,7 @@ pub use npy::{NpyF32Writer, start_npy_i64, write_npy_f32, write_npy_i64};
 pub(crate) use npy::{header_bytes, write_npy_i64_to};
 #[doc(hidden)]
 pub use npz::read_integers;
+pub(crate) use rows::RowFile;
 
 use crate::{Embeddings, Error, Result};
 use bytes::Bytes;

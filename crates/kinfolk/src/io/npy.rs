@@ -6,7 +6,7 @@
 //! value are ignored.
 
 use super::AtomicFile;
-use super::array::{Array, UnitRows};
+use super::array::{Array, Block, UnitRows};
 use super::element::{Accept, Element};
 use crate::{Error, Result};
 use std::io::{Read, Write};
@@ -92,6 +92,11 @@ impl Header {
 /// The matrix in a whole file.
 pub(crate) fn unit_rows<'a>(bytes: &'a [u8], place: &str) -> Result<UnitRows<'a>> {
     Array::from_slice(bytes, Accept::Floats, place.to_owned())?.into_unit_rows()
+}
+
+/// The matrix in a whole file, as it is.
+pub(crate) fn block<'a>(bytes: &'a [u8], place: &str) -> Result<Block<'a>> {
+    Array::from_slice(bytes, Accept::Floats, place.to_owned())?.into_block()
 }
 
 /// Reads `count` bytes, or fewer where the file ends.

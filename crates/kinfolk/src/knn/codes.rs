@@ -12,18 +12,19 @@
 
 use super::Rows;
 use super::kernel::{PANEL, STEP};
+use crate::values::Values;
 use rayon::prelude::*;
 
 /// int8 rows padded with zeros to a multiple of [`STEP`] columns.
 pub(super) struct Codes {
     pub width: usize,
-    pub bytes: Vec<i8>,
+    pub bytes: Values<i8>,
     /// alpha of each row.
-    pub scale: Vec<f32>,
+    pub scale: Values<f32>,
     /// |r| of each row, rounded up.
-    pub rest: Vec<f32>,
+    pub rest: Values<f32>,
     /// Sum of each row's codes, which the VNNI kernel needs (see there).
-    pub sum: Vec<i32>,
+    pub sum: Values<i32>,
 }
 
 impl Codes {
@@ -35,21 +36,16 @@ impl Codes {
     /// Codes of any `n` rows of unit length.
     pub fn from_rows<'a>(dim: usize, n: usize, row: impl Fn(usize) -> &'a [f32] + Sync) -> Self {
         let width = dim.next_multiple_of(STEP);
-        let mut codes = Codes {
-            width,
-            bytes: vec![0; n * width],
-            scale: vec![0.0; n],
-            rest: vec![0.0; n],
-            sum: vec![0; n],
-        };
-        let places = codes.scale.par_iter_mut().zip(&mut codes.rest).zip(&mut codes.sum);
-        codes.bytes.par_chunks_mut(width).zip(places).enumerate().with_min_len(256).for_each(
+        let (mut bytes, mut sum) = (vec![0; n * width], vec![0; n]);
+        let (mut scale, mut rest) = (vec![0.0; n], vec![0.0; n]);
+        let places = scale.par_iter_mut().zip(&mut rest).zip(&mut sum);
+        bytes.par_chunks_mut(width).zip(places).enumerate().with_min_len(256).for_each(
             |(i, (bytes, ((scale, rest), sum)))| {
                 (*scale, *rest) = quantise_row(row(i), bytes);
                 *sum = bytes.iter().map(|&b| b as i32).sum();
             },
         );
-        codes
+        Codes { width, bytes: bytes.into(), scale: scale.into(), rest: rest.into(), sum: sum.into() }
     }
 
     pub fn len(&self) -> usize {
@@ -81,11 +77,10 @@ fn quantise_row(row: &[f32], bytes: &mut [i8]) -> (f32, f32) {
 /// rows that score NaN.
 pub(super) struct Packed {
     pub width: usize,
-    pub bytes: Vec<i8>,
+    pub bytes: Values<i8>,
     /// What the rows are called, `u32::MAX` for padding.
-    pub ids: Vec<u32>,
-    pub scale: Vec<f32>,
-    len: usize,
+    pub ids: Values<u32>,
+    pub scale: Values<f32>,
 }
 
 impl Packed {
@@ -116,19 +111,19 @@ impl Packed {
                 }
             },
         );
-        let scale = places.iter().map(|&place| codes.scale.get(place).copied().unwrap_or(f32::NAN)).collect();
-        let ids = places.iter().map(|&place| if place == PADDING { u32::MAX } else { id(place) }).collect();
-        (Packed { width: codes.width, bytes, ids, scale, len: codes.len() }, first_panel)
+        let scale = |&place: &usize| codes.scale.get(place).copied().unwrap_or(f32::NAN);
+        let scale: Vec<f32> = places.iter().map(scale).collect();
+        let id = |&place: &usize| if place == PADDING { u32::MAX } else { id(place) };
+        let ids: Vec<u32> = places.iter().map(id).collect();
+        (
+            Packed { width: codes.width, bytes: bytes.into(), ids: ids.into(), scale: scale.into() },
+            first_panel,
+        )
     }
 
     /// All rows as one segment, called by their places.
     pub fn of_rows(codes: &Codes) -> Self {
         Self::pack(codes, std::slice::from_ref(&(0..codes.len())), |place| place as u32).0
-    }
-
-    /// Number of rows, without padding.
-    pub fn len(&self) -> usize {
-        self.len
     }
 
     pub fn all(&self) -> PackedPanels<'_> {

@@ -12,6 +12,7 @@ use crate::Embeddings;
 /// Chosen rows: their codes, and those of the rests.
 pub(crate) struct Cohort {
     packed: [Packed; 2],
+    count: usize,
 }
 
 impl Cohort {
@@ -28,10 +29,8 @@ impl Cohort {
     }
 
     fn pack(codes: [Codes; 2]) -> Self {
-        Self {
-            packed: codes
-                .map(|codes| Packed::pack(&codes, std::slice::from_ref(&(0..codes.len())), |at| at as u32).0),
-        }
+        let count = codes[0].len();
+        Self { packed: codes.map(|codes| Packed::of_rows(&codes)), count }
     }
 
     /// Fills `out` with the cosines of `count` rows from `first` on: for each row one with every chosen row, in order.
@@ -66,7 +65,7 @@ impl Cohort {
             left
         };
         let lefts = codes.each_ref().map(left);
-        let chosen = self.packed[0].len();
+        let chosen = self.count;
         out.clear();
         out.resize(count * chosen, 0.0);
         for &(left, right) in products {

@@ -14,6 +14,8 @@ use super::KnnGraph;
 use super::candidates::{Candidate, nearest_first};
 use super::dot::dot;
 use crate::graph::accumulate;
+use crate::job::Store;
+use crate::values::Values;
 use crate::{Embeddings, Progress, Result};
 use rayon::prelude::*;
 
@@ -23,36 +25,58 @@ const TASK: usize = 1024;
 /// The different rows of a set, and where each of them occurs.
 pub(super) struct Copies {
     /// The first copy of each different row, ascending.
-    pub firsts: Vec<u32>,
+    pub firsts: Values<u32>,
     /// The place in `firsts` of every row's own first copy.
-    of_row: Vec<u32>,
+    of_row: Values<u32>,
     /// The copies of different row u, ascending, are `rows[offsets[u]..offsets[u + 1]]`.
-    offsets: Vec<usize>,
-    rows: Vec<u32>,
+    offsets: Values<u64>,
+    rows: Values<u32>,
 }
 
 impl Copies {
     /// The copies of a set, if there are more than `most` of some row.
     pub fn of(embeddings: &Embeddings, most: usize, progress: &dyn Progress) -> Result<Option<Self>> {
-        let n = embeddings.len();
-        let mut hashes: Vec<(u64, u32)> = vec![(0, 0); n];
+        let mut hashes: Vec<u64> = vec![0; embeddings.len()];
         hashes.par_chunks_mut(TASK).enumerate().for_each(|(task, hashes)| {
             if progress.cancelled() {
                 return;
             }
-            for (row, slot) in (task * TASK..).zip(hashes) {
-                *slot = (hash(embeddings.row(row)), row as u32);
-            }
+            (task * TASK..).zip(hashes).for_each(|(row, slot)| *slot = hash(embeddings.row(row)));
         });
         progress.check()?;
+        Ok(Self::of_hashes(embeddings, &hashes, most))
+    }
+
+    /// The same, from the hash of every row.
+    pub fn of_hashes(embeddings: &Embeddings, hashes: &[u64], most: usize) -> Option<Self> {
+        let n = embeddings.len();
+        let mut hashes: Vec<(u64, u32)> = hashes.iter().copied().zip(0..).collect();
         hashes.par_sort_unstable();
         // Few sets have copies, and a row with too many of them has as many equal hashes.
         if most >= n || hashes.par_windows(most + 1).all(|run| run[0].0 != run[most].0) {
-            return Ok(None);
+            return None;
         }
         let copies = Self::group(embeddings, &hashes);
-        let too_many = copies.offsets.windows(2).any(|range| range[1] - range[0] > most);
-        Ok(too_many.then_some(copies))
+        let too_many = copies.offsets.windows(2).any(|range| range[1] - range[0] > most as u64);
+        too_many.then_some(copies)
+    }
+
+    /// Keeps them in the files of a job.
+    pub fn write(&self, store: &Store) -> Result<()> {
+        store.write("copies-firsts", &self.firsts)?;
+        store.write("copies-of-row", &self.of_row)?;
+        store.write("copies-offsets", &self.offsets)?;
+        store.write("copies-rows", &self.rows)
+    }
+
+    /// Takes them from there.
+    pub fn read(store: &Store) -> Result<Self> {
+        Ok(Copies {
+            firsts: store.array("copies-firsts")?,
+            of_row: store.array("copies-of-row")?,
+            offsets: store.array("copies-offsets")?,
+            rows: store.array("copies-rows")?,
+        })
     }
 
     /// Equal rows have equal hashes; rows of equal hashes are compared.
@@ -73,7 +97,7 @@ impl Copies {
         let mut place = vec![0; n];
         firsts.iter().zip(0..).for_each(|(&first, at)| place[first as usize] = at);
         let of_row: Vec<u32> = first_of.iter().map(|&first| place[first as usize]).collect();
-        let mut offsets = vec![0; firsts.len() + 1];
+        let mut offsets = vec![0usize; firsts.len() + 1];
         of_row.iter().for_each(|&at| offsets[at as usize + 1] += 1);
         accumulate(&mut offsets);
         let mut next = offsets.clone();
@@ -82,7 +106,8 @@ impl Copies {
             rows[next[at as usize]] = row as u32;
             next[at as usize] += 1;
         }
-        Copies { firsts, of_row, offsets, rows }
+        let offsets: Vec<u64> = offsets.into_iter().map(|offset| offset as u64).collect();
+        Copies { firsts: firsts.into(), of_row: of_row.into(), offsets: offsets.into(), rows: rows.into() }
     }
 
     /// The copies of a row, itself included.
@@ -92,7 +117,8 @@ impl Copies {
     }
 
     fn copies(&self, different: u32) -> &[u32] {
-        &self.rows[self.offsets[different as usize]..self.offsets[different as usize + 1]]
+        let [from, to] = [0, 1].map(|next| self.offsets[different as usize + next] as usize);
+        &self.rows[from..to]
     }
 
     /// The graph of the `k` nearest of all rows, from that of the different ones with as many, or with all others.
@@ -119,11 +145,11 @@ impl Copies {
             }
         });
         progress.check()?;
-        Ok(KnnGraph { n, k, ids, similarities })
+        Ok(KnnGraph::of_valid_parts(n, k, ids, similarities))
     }
 
     /// The `k` nearest of `row`.
-    fn list(
+    pub fn list(
         &self,
         graph: &KnnGraph,
         embeddings: &Embeddings,

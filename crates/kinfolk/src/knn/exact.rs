@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// Rows of a block: its int8 codes and candidate buffers stay in the second-level cache.
-const BLOCK: usize = 1024;
+pub(super) const BLOCK: usize = 1024;
 
 /// The exact graph of the `k` nearest.
 pub(super) fn exact(rows: Rows, k: usize, kernel: Kernel, progress: &dyn Progress) -> Result<KnnGraph> {
@@ -109,7 +109,7 @@ pub(super) fn exact(rows: Rows, k: usize, kernel: Kernel, progress: &dyn Progres
             progress.advance((ids.len() / k) as u64);
         });
     progress.check()?;
-    Ok(KnnGraph { n, k, ids, similarities })
+    Ok(KnnGraph::of_valid_parts(n, k, ids, similarities))
 }
 
 /// The proven bound on the error of a score of a row with rest `rest` (see `codes`), plus what rounding adds.

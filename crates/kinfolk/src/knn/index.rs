@@ -7,59 +7,51 @@ use super::codes::{Codes, Packed};
 use super::dot::dot;
 use super::exact::bound;
 use super::kernel::{Kernel, PANEL};
-use super::lists::{Lists, group_by_list};
+use super::layout::Layout;
+use super::lists::Lists;
 use super::sweep::{Queries, Sweep};
 use super::{KnnGraph, Rows};
+use crate::values::Values;
 use crate::work::Journal;
 use crate::{Progress, Result};
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Lists that every row of a list searches, the list itself among them.
-const FIRST_LISTS: usize = 12;
+pub(super) const FIRST_LISTS: usize = 12;
 /// Rows that one task owns.
 const TASK: usize = 8192;
 /// Scores are trusted this much more than their proven bound: errors of many columns average out.
 const TRUST: f32 = 8.0;
 
 pub(super) struct Index<'a> {
-    rows: Rows<'a>,
+    pub rows: Rows<'a>,
     pub kernel: Kernel,
     pub lists: Lists,
-    /// The lists that the rows of each list search first.
-    near: Vec<Vec<u32>>,
-    /// The row at each position.
-    pub order: Vec<u32>,
-    /// The position of the first row of each list, and at the end N.
-    starts: Vec<u32>,
+    /// The lists that the rows of each list search first, the same number for each.
+    pub near: Values<u32>,
+    pub layout: Layout,
     pub codes: Codes,
-    packed: Packed,
-    first_panel: Vec<usize>,
-    worst_rest: f32,
+    pub packed: Packed,
+    /// The first panel of each list, and at the end the number of panels.
+    pub first_panel: Vec<usize>,
+    pub worst_rest: f32,
 }
 
 impl<'a> Index<'a> {
     pub fn build(rows: Rows<'a>, lists: Lists, kernel: Kernel, progress: &dyn Progress) -> Result<Self> {
         let list_of = lists.of_rows(rows, kernel, progress)?;
-        let mut starts = Vec::with_capacity(lists.len() + 1);
-        let mut order = Vec::with_capacity(rows.len());
-        for members in group_by_list(&list_of, lists.len()) {
-            starts.push(order.len() as u32);
-            order.extend(members);
-        }
-        starts.push(order.len() as u32);
+        let layout = Layout::of(&list_of, lists.len());
         drop(list_of);
-        let codes = Codes::quantise(rows, &order);
-        let segments: Vec<Range<usize>> = starts.windows(2).map(|w| w[0] as usize..w[1] as usize).collect();
-        let (packed, first_panel) = Packed::pack(&codes, &segments, |position| position as u32);
-        let worst_rest = codes.rest.iter().fold(0.0f32, |m, &r| m.max(r));
-        let near = lists.near(FIRST_LISTS, kernel);
-        Ok(Index { rows, kernel, lists, near, order, starts, codes, packed, first_panel, worst_rest })
+        let (codes, packed) = pack(rows, &layout, 0..lists.len());
+        let near = lists.near(FIRST_LISTS, kernel).into();
+        let (first_panel, worst_rest) = (layout.first_panels(), worst_rest(&codes.rest));
+        Ok(Index { rows, kernel, lists, near, layout, codes, packed, first_panel, worst_rest })
     }
 
     /// Number of rows.
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.layout.order.len()
     }
 
     pub fn sweep(&self) -> Sweep {
@@ -72,7 +64,11 @@ impl<'a> Index<'a> {
 
     /// The exact similarity of the rows at two positions.
     pub fn similarity(&self, a: u32, b: u32) -> f32 {
-        dot(self.rows.row(self.order[a as usize] as usize), self.rows.row(self.order[b as usize] as usize))
+        dot(self.row(a), self.row(b))
+    }
+
+    fn row(&self, position: u32) -> &'a [f32] {
+        self.rows.row(self.layout.order[position as usize] as usize)
     }
 
     /// How far the score of a pair with the row at a position is from its similarity, nearly always.
@@ -80,15 +76,10 @@ impl<'a> Index<'a> {
         bound(self.codes.rest[position as usize], self.worst_rest, self.rows.dim()) / TRUST
     }
 
-    /// The list of the row at a position.
-    pub fn list_at(&self, position: u32) -> u32 {
-        // The last that starts at or before it; lists without rows start where the next one does.
-        self.starts.partition_point(|&start| start <= position) as u32 - 1
-    }
-
-    /// Rows that searching a list multiplies with, padding included.
-    pub fn rows_searched(&self, list: usize) -> usize {
-        (self.first_panel[list + 1] - self.first_panel[list]) * PANEL
+    /// The lists that the rows of a list search first.
+    fn near(&self, list: usize) -> &[u32] {
+        let count = self.near.len() / self.lists.len();
+        &self.near[list * count..][..count]
     }
 
     /// The exact neighbours of the rows at some positions.
@@ -115,21 +106,22 @@ impl<'a> Index<'a> {
         sweep.offer(self.queries(positions), panels, candidates, row, |i| positions[i], exact);
     }
 
-    /// The K-th best score of the row at a position after its first look, and the scores of all other lists.
-    pub fn look(&self, sweep: &mut Sweep, position: u32, k: usize) -> (f32, Vec<(f32, u32)>) {
-        let near = &self.near[self.list_at(position) as usize];
+    /// The reach within which the row at a position searches each list: minus infinity for those of its first look.
+    pub fn reaches(&self, sweep: &mut Sweep, position: u32, k: usize) -> Vec<f32> {
+        let near = self.near(self.layout.list_at(position));
         let mut candidates = Candidates::new(k, vec![self.uncertainty(position)]);
         for &list in near {
             self.offer(sweep, &[position], list as usize, &mut candidates, |i| i);
         }
-        let mut others = Vec::with_capacity(self.lists.len());
+        let last_score = candidates.last_score(0);
+        let mut reaches = vec![f32::NEG_INFINITY; self.lists.len()];
         let everything = |_| f32::NEG_INFINITY;
         sweep.above(self.queries(&[position]), self.lists.centroids.all(), everything, |_, list, score| {
             if !near.contains(&list) {
-                others.push((score, list));
+                reaches[list as usize] = last_score - score;
             }
         });
-        (candidates.last_score(0), others)
+        reaches
     }
 
     /// The `k` nearest of every row, by position, that the first look and lists within `reach` of the K-th score find.
@@ -142,15 +134,15 @@ impl<'a> Index<'a> {
         progress: &dyn Progress,
     ) -> Result<KnnGraph> {
         let n = self.len();
-        let mut graph = KnnGraph { n, k, ids: vec![0; n * k], similarities: vec![0.0; n * k] };
+        let (mut ids, mut similarities) = (vec![0; n * k], vec![0.0; n * k]);
         progress.begin("neighbours", n as u64);
         let mut tasks = Vec::new();
-        let (mut ids, mut similarities) = (&mut graph.ids[..], &mut graph.similarities[..]);
-        for lists in self.tasks() {
-            let rows = (self.starts[lists.end] - self.starts[lists.start]) as usize;
-            let (these, rest) = std::mem::take(&mut ids).split_at_mut(rows * k);
-            let (those, others) = std::mem::take(&mut similarities).split_at_mut(rows * k);
-            (ids, similarities) = (rest, others);
+        let (mut ids_left, mut similarities_left) = (&mut ids[..], &mut similarities[..]);
+        for lists in self.layout.tasks(TASK) {
+            let rows = self.layout.positions(lists.clone()).len();
+            let (these, rest) = std::mem::take(&mut ids_left).split_at_mut(rows * k);
+            let (those, others) = std::mem::take(&mut similarities_left).split_at_mut(rows * k);
+            (ids_left, similarities_left) = (rest, others);
             tasks.push((lists, these, those));
         }
         tasks.into_par_iter().enumerate().with_max_len(1).try_for_each_init(
@@ -176,23 +168,11 @@ impl<'a> Index<'a> {
                 Ok(())
             },
         )?;
-        Ok(graph)
+        Ok(KnnGraph::of_valid_parts(n, k, ids, similarities))
     }
 
-    /// Ranges of lists that have about [`TASK`] rows together.
-    fn tasks(&self) -> Vec<Range<usize>> {
-        let mut tasks = Vec::new();
-        let mut first = 0;
-        for list in 1..self.starts.len() {
-            if (self.starts[list] - self.starts[first]) as usize >= TASK || list + 1 == self.starts.len() {
-                tasks.push(first..list);
-                first = list;
-            }
-        }
-        tasks
-    }
-
-    fn search_task(
+    /// The `k` nearest of the rows of some lists.
+    pub fn search_task(
         &self,
         sweeps: &mut [Sweep; 2],
         lists: Range<usize>,
@@ -201,19 +181,19 @@ impl<'a> Index<'a> {
         ids: &mut [u32],
         similarities: &mut [f32],
     ) {
-        let first = self.starts[lists.start];
-        let positions: Vec<u32> = (first..self.starts[lists.end]).collect();
+        let first = self.layout.starts[lists.start];
+        let positions: Vec<u32> = self.layout.positions(lists.clone()).map(|p| p as u32).collect();
         let mut candidates = Candidates::new(k, positions.iter().map(|&p| self.uncertainty(p)).collect());
         let mut near = Vec::with_capacity(positions.len());
         for list in lists {
-            let rows = self.starts[list] - first..self.starts[list + 1] - first;
-            for &other in &self.near[list] {
+            let rows = self.layout.starts[list] - first..self.layout.starts[list + 1] - first;
+            for &other in self.near(list) {
                 let places = &positions[rows.start as usize..rows.end as usize];
                 self.offer(&mut sweeps[0], places, other as usize, &mut candidates, |i| {
                     i + rows.start as usize
                 });
             }
-            near.extend(rows.map(|_| &self.near[list]));
+            near.extend(rows.map(|_| self.near(list)));
         }
         let least: Vec<f32> = (0..positions.len()).map(|q| candidates.last_score(q) - reach).collect();
         let [choose, search] = sweeps;
@@ -249,40 +229,52 @@ impl<'a> Index<'a> {
 
     /// A graph of positions as one of rows.
     pub fn to_rows(&self, graph: KnnGraph) -> KnnGraph {
-        let KnnGraph { n, k, ids, similarities } = graph;
-        let mut position_of = vec![0u32; n];
-        for (position, &row) in self.order.iter().enumerate() {
-            position_of[row as usize] = position as u32;
-        }
-        let ids = in_order(&ids, &position_of, k, |id| self.order[id as usize]);
-        let similarities = in_order(&similarities, &position_of, k, |s| s);
-        let mut graph = KnnGraph { n, k, ids, similarities };
-        graph.ids.par_chunks_exact_mut(k).zip(graph.similarities.par_chunks_exact(k)).for_each(
-            |(ids, similarities)| {
-                let mut start = 0;
-                for equal in similarities.chunk_by(|a, b| a == b) {
-                    ids[start..start + equal.len()].sort_unstable();
-                    start += equal.len();
-                }
-            },
-        );
-        graph
+        let (n, k) = (graph.n, graph.k);
+        let position_of = self.layout.position_of();
+        // One array after the other, and the old one freed before the next.
+        let ids = {
+            let of_positions = graph.ids;
+            let mut ids = vec![0; n * k];
+            ids.par_chunks_exact_mut(k).zip(&position_of).for_each(|(ids, &position)| {
+                self.layout.rows_at(&of_positions[position as usize * k..][..k], ids);
+            });
+            ids
+        };
+        let mut similarities = vec![0.0; n * k];
+        similarities.par_chunks_exact_mut(k).zip(&position_of).for_each(|(similarities, &position)| {
+            similarities.copy_from_slice(&graph.similarities[position as usize * k..][..k]);
+        });
+        drop(graph.similarities);
+        let mut ids = ids;
+        let rows = ids.par_chunks_exact_mut(k).zip(similarities.par_chunks_exact(k));
+        rows.for_each(|(ids, similarities)| order_equals(ids, similarities));
+        KnnGraph::of_valid_parts(n, k, ids, similarities)
     }
 }
 
-/// Rows of `k` values in another order, each value mapped; the old rows are freed.
-fn in_order<T: Copy + Default + Send + Sync>(
-    values: &[T],
-    order: &[u32],
-    k: usize,
-    map: impl Fn(T) -> T + Sync,
-) -> Vec<T> {
-    let mut ordered = vec![T::default(); values.len()];
-    ordered.par_chunks_exact_mut(k).zip(order).for_each(|(to, &from)| {
-        let from = &values[from as usize * k..][..k];
-        to.iter_mut().zip(from).for_each(|(to, &from)| *to = map(from));
-    });
-    ordered
+/// Neighbours of equal similarity are ordered by id.
+pub(super) fn order_equals(ids: &mut [u32], similarities: &[f32]) {
+    let mut start = 0;
+    for equal in similarities.chunk_by(|a, b| a == b) {
+        ids[start..start + equal.len()].sort_unstable();
+        start += equal.len();
+    }
+}
+
+/// The codes of the rows of some lists, by position, and the same packed so that every list begins a panel.
+pub(super) fn pack(rows: Rows, layout: &Layout, lists: Range<usize>) -> (Codes, Packed) {
+    let positions = layout.positions(lists.clone());
+    let first = positions.start;
+    let codes = Codes::quantise(rows, &layout.order[positions]);
+    let place = |list: usize| layout.starts[list] as usize - first;
+    let segments: Vec<Range<usize>> = lists.map(|list| place(list)..place(list + 1)).collect();
+    let packed = Packed::pack(&codes, &segments, |place| (first + place) as u32).0;
+    (codes, packed)
+}
+
+/// The largest of the rests of all rows.
+pub(super) fn worst_rest(rests: &[f32]) -> f32 {
+    rests.iter().fold(0.0f32, |most, &rest| most.max(rest))
 }
 
 /// Rows that search lists, grouped by list while the lists come in blocks of [`Visits::BLOCK`], each block whole before the next.

@@ -12,7 +12,8 @@
 
 use super::candidates::Candidate;
 use super::index::Index;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, PANEL};
+use super::layout::Layout;
 use super::lists::Lists;
 use super::refine::Refinement;
 use super::sweep::Sweep;
@@ -23,7 +24,7 @@ use crate::{Progress, Result};
 use rayon::prelude::*;
 
 /// Rows whose exact neighbours choose the reach, and as many others that measure the recall.
-const SAMPLE: usize = 512;
+pub(super) const SAMPLE: usize = 512;
 /// A round after which this share of what was missed is still missed is the last.
 const STALLED: f32 = 0.9;
 
@@ -56,21 +57,21 @@ pub(super) fn join(
 ) -> Result<(KnnGraph, KnnReport)> {
     let lists = Lists::train(rows, list_count(rows.len()), seed, kernel, progress)?;
     let index = Index::build(rows, lists, kernel, progress)?;
-    let sample = Stream::new(seed, Purpose::Recall, 0, 0).sample(rows.len(), 2 * SAMPLE);
+    let sample = sample(rows.len(), seed);
     let truth = exact_neighbours(&index, &sample, k, progress)?;
     let (to_choose, to_measure) = truth.split_at(truth.len() / 2);
     let reaches = Reaches::of(&index, to_choose, k);
     let mut missed = 1.0 - recall;
     let mut attempt = 0;
     loop {
-        let (reach, most) = reaches.choose(&index, missed);
+        let (reach, most) = reaches.choose(&index.first_panel, missed);
         let mut graph = index.search(k, reach, journal.map(|journal| (journal, attempt)), progress)?;
         let mut refinement = Refinement::start(&mut graph);
         let mut measured = measure_recall(&graph, to_measure);
         while measured < recall {
             refinement.round(&index, &mut graph, progress)?;
             let before = std::mem::replace(&mut measured, measure_recall(&graph, to_measure));
-            if 1.0 - measured > STALLED * (1.0 - before) {
+            if has_stalled(before, measured) {
                 break;
             }
         }
@@ -89,15 +90,25 @@ pub(super) fn join(
     }
 }
 
+/// The positions of both samples.
+pub(super) fn sample(rows: usize, seed: u64) -> Vec<u32> {
+    Stream::new(seed, Purpose::Recall, 0, 0).sample(rows, 2 * SAMPLE)
+}
+
+/// Whether a round that changed the recall like this was the last.
+pub(super) fn has_stalled(before: f32, after: f32) -> bool {
+    1.0 - after > STALLED * (1.0 - before)
+}
+
 /// Few lists make long ones to search, many lists take long to choose from. From 7 to 12 times the root of N cost about the same.
-fn list_count(n: usize) -> usize {
+pub(super) fn list_count(n: usize) -> usize {
     ((8.0 * (n as f64).sqrt()) as usize).clamp(1, n)
 }
 
 /// A row of the sample with its true neighbours, all by position.
-struct Truth {
-    position: u32,
-    neighbours: Vec<Candidate>,
+pub(super) struct Truth {
+    pub position: u32,
+    pub neighbours: Vec<Candidate>,
 }
 
 /// The rows at some positions, each with its true neighbours.
@@ -128,7 +139,7 @@ fn exact_neighbours(
 
 /// The share of neighbours at least as similar as the last true one; which of several equals is listed does not
 /// count.
-fn measure_recall(graph: &KnnGraph, truth: &[Truth]) -> f32 {
+pub(super) fn measure_recall(graph: &KnnGraph, truth: &[Truth]) -> f32 {
     let found = truth.iter().map(|t| {
         let last = t.neighbours[graph.k() - 1].score;
         graph.neighbours(t.position as usize).1.iter().filter(|&&similarity| similarity >= last).count()
@@ -137,40 +148,42 @@ fn measure_recall(graph: &KnnGraph, truth: &[Truth]) -> f32 {
 }
 
 /// What a reach finds and costs, on a sample.
-struct Reaches {
+pub(super) struct Reaches {
     /// The reach that finds each true neighbour, ascending: minus infinity if the first look does.
     of_neighbours: Vec<f32>,
-    /// The reach within which each row searches each list that its first look left out.
-    of_lists: Vec<Vec<(f32, u32)>>,
+    /// For each row the reach within which it searches each list: minus infinity for those of its first look.
+    of_lists: Vec<Vec<f32>>,
 }
 
 impl Reaches {
     fn of(index: &Index, truth: &[Truth], k: usize) -> Self {
-        let of_row = |sweep: &mut Sweep, truth: &Truth| {
-            let (last_score, lists) = index.look(sweep, truth.position, k);
-            let mut reach = vec![f32::NEG_INFINITY; index.lists.len()];
-            let lists: Vec<_> = lists.into_iter().map(|(score, list)| (last_score - score, list)).collect();
-            lists.iter().for_each(|&(needed, list)| reach[list as usize] = needed);
-            let found = truth.neighbours.iter().map(|n| reach[index.list_at(n.id) as usize]).collect();
-            (found, lists)
+        let of_row = |sweep: &mut Sweep, truth: &Truth| index.reaches(sweep, truth.position, k);
+        let of_lists = truth.par_iter().map_init(|| index.sweep(), of_row).collect();
+        Self::from_lists(&index.layout, truth, of_lists)
+    }
+
+    /// From the reaches within which each row of the sample searches each list.
+    pub(super) fn from_lists(layout: &Layout, truth: &[Truth], of_lists: Vec<Vec<f32>>) -> Self {
+        let of_row = |(truth, reaches): (&Truth, &Vec<f32>)| -> Vec<f32> {
+            truth.neighbours.iter().map(|neighbour| reaches[layout.list_at(neighbour.id)]).collect()
         };
-        let (found, of_lists): (Vec<Vec<f32>>, Vec<_>) =
-            truth.par_iter().map_init(|| index.sweep(), of_row).unzip();
-        let mut of_neighbours = found.concat();
+        let mut of_neighbours: Vec<f32> = truth.iter().zip(&of_lists).flat_map(of_row).collect();
         of_neighbours.sort_unstable_by(f32::total_cmp);
         Reaches { of_neighbours, of_lists }
     }
 
-    /// The reach that costs least if the graph may miss this share in the end; and whether there is no larger one.
-    fn choose(&self, index: &Index, missed: f32) -> (f32, bool) {
+    /// The reach that costs least if the graph may miss this share in the end; and whether there is no larger one. Lists have
+    /// their `first_panel`.
+    pub(super) fn choose(&self, first_panel: &[usize], missed: f32) -> (f32, bool) {
         let count = self.of_neighbours.len();
         let way = |way: &Way| {
             let found = 1.0 - (missed / way.missed).min(MOST_MISSED);
             let at = ((found * count as f32).ceil() as usize).clamp(1, count) - 1;
             let reach = self.of_neighbours[at];
-            let searched = |lists: &Vec<(f32, u32)>| -> usize {
-                let within = lists.iter().filter(|list| list.0 <= reach);
-                within.map(|list| index.rows_searched(list.1 as usize)).sum()
+            let searched = |lists: &Vec<f32>| -> usize {
+                let panels = lists.iter().zip(first_panel.windows(2));
+                let within = panels.filter(|(needed, _)| (f32::MIN..=reach).contains(needed));
+                within.map(|(_, panels)| (panels[1] - panels[0]) * PANEL).sum()
             };
             let rows: usize = self.of_lists.par_iter().map(searched).sum();
             let cost = rows as f32 / self.of_lists.len() as f32 + way.cost;

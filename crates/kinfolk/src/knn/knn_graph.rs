@@ -1,5 +1,6 @@
 //! The kNN affinity graph as a data structure.
 
+use crate::values::Values;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -10,8 +11,8 @@ use std::collections::HashSet;
 pub struct KnnGraph {
     pub(super) n: usize,
     pub(super) k: usize,
-    pub(super) ids: Vec<u32>,
-    pub(super) similarities: Vec<f32>,
+    pub(super) ids: Values<u32>,
+    pub(super) similarities: Values<f32>,
 }
 
 impl KnnGraph {
@@ -47,8 +48,18 @@ impl KnnGraph {
             .find_map_first(Result::err);
         match bad {
             Some(error) => Err(error),
-            None => Ok(Self { n, k, ids, similarities }),
+            None => Ok(Self::of_valid_parts(n, k, ids, similarities)),
         }
+    }
+
+    /// A graph of neighbours that are in order.
+    pub(crate) fn of_valid_parts(
+        n: usize,
+        k: usize,
+        ids: impl Into<Values<u32>>,
+        similarities: impl Into<Values<f32>>,
+    ) -> Self {
+        Self { n, k, ids: ids.into(), similarities: similarities.into() }
     }
 
     /// The same graph with only the `k` nearest neighbours of each vertex.
@@ -61,15 +72,15 @@ impl KnnGraph {
                 found,
             });
         }
-        let ids = self.ids.chunks_exact(self.k).flat_map(|row| &row[..k]).copied().collect();
-        let similarities =
+        let ids: Vec<u32> = self.ids.chunks_exact(self.k).flat_map(|row| &row[..k]).copied().collect();
+        let similarities: Vec<f32> =
             self.similarities.chunks_exact(self.k).flat_map(|row| &row[..k]).copied().collect();
-        Ok(Self { n: self.n, k, ids, similarities })
+        Ok(Self::of_valid_parts(self.n, k, ids, similarities))
     }
 
     /// The neighbours of all vertices, row-major N x K, and their similarities.
     pub fn into_parts(self) -> (Vec<u32>, Vec<f32>) {
-        (self.ids, self.similarities)
+        (self.ids.into_vec(), self.similarities.into_vec())
     }
 
     /// Number of vertices.

@@ -13,7 +13,7 @@ use crate::random::{Purpose, Stream};
 use crate::{Embeddings, Progress, Result};
 use rayon::prelude::*;
 
-const ITERATIONS: usize = 4;
+pub(super) const ITERATIONS: usize = 4;
 /// Rows that k-means looks at, for each list.
 const SAMPLE_PER_LIST: usize = 16;
 /// Rows that one task scores against all centroids.
@@ -35,35 +35,48 @@ impl Lists {
         kernel: Kernel,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let dim = rows.dim();
-        let sample = Stream::new(seed, Purpose::Lists, 0, 0).sample(rows.len(), count * SAMPLE_PER_LIST);
-        // The sample is shuffled, so its head is a fair choice of first centroids.
-        let mut centroids: Vec<f32> =
-            sample[..count].iter().flat_map(|&i| rows.row(i as usize)).copied().collect();
+        let sample = Lists::sample(rows.len(), count, seed);
+        let mut centroids = Lists::first_centroids(rows, &sample, count);
         progress.begin("lists", ITERATIONS as u64);
         for _ in 0..ITERATIONS {
-            let lists = Lists::from_centroids(&centroids, dim);
+            let lists = Lists::from_centroids(&centroids, rows.dim());
             let nearest = lists.nearest(sample.len(), |i| rows.row(sample[i] as usize), kernel, progress)?;
-            let members = group_by_list(&nearest, count);
-            centroids.par_chunks_mut(dim).zip(&members).for_each(|(centroid, members)| {
-                // A list that lost all its rows keeps its place.
-                if members.is_empty() {
-                    return;
-                }
-                centroid.fill(0.0);
-                for &member in members {
-                    let row = rows.row(sample[member as usize] as usize);
-                    centroid.iter_mut().zip(row).for_each(|(c, v)| *c += v);
-                }
-                let norm = centroid.iter().map(|v| v * v).sum::<f32>().sqrt().max(1e-12);
-                centroid.iter_mut().for_each(|c| *c /= norm);
-            });
+            Lists::move_centroids(rows, &sample, &nearest, &mut centroids);
             progress.advance(1);
         }
-        Ok(Lists::from_centroids(&centroids, dim))
+        Ok(Lists::from_centroids(&centroids, rows.dim()))
     }
 
-    fn from_centroids(centroids: &[f32], dim: usize) -> Self {
+    /// The rows that k-means looks at.
+    pub fn sample(rows: usize, count: usize, seed: u64) -> Vec<u32> {
+        Stream::new(seed, Purpose::Lists, 0, 0).sample(rows, count * SAMPLE_PER_LIST)
+    }
+
+    /// The first rows of a sample. It is shuffled, so they are a fair choice.
+    pub fn first_centroids(rows: Rows, sample: &[u32], count: usize) -> Vec<f32> {
+        sample[..count].iter().flat_map(|&i| rows.row(i as usize)).copied().collect()
+    }
+
+    /// Moves every centroid to the mean of the rows of the sample that are nearest to it.
+    pub fn move_centroids(rows: Rows, sample: &[u32], nearest: &[u32], centroids: &mut [f32]) {
+        let dim = rows.dim();
+        let members = group_by_list(nearest, centroids.len() / dim);
+        centroids.par_chunks_mut(dim).zip(&members).for_each(|(centroid, members)| {
+            // A list that lost all its rows keeps its place.
+            if members.is_empty() {
+                return;
+            }
+            centroid.fill(0.0);
+            for &member in members {
+                let row = rows.row(sample[member as usize] as usize);
+                centroid.iter_mut().zip(row).for_each(|(c, v)| *c += v);
+            }
+            let norm = centroid.iter().map(|v| v * v).sum::<f32>().sqrt().max(1e-12);
+            centroid.iter_mut().for_each(|c| *c /= norm);
+        });
+    }
+
+    pub fn from_centroids(centroids: &[f32], dim: usize) -> Self {
         let codes = Codes::from_rows(dim, centroids.len() / dim, |i| &centroids[i * dim..][..dim]);
         Lists { dim, centroids: Packed::of_rows(&codes), codes }
     }
@@ -79,7 +92,7 @@ impl Lists {
     }
 
     /// The nearest list of each of `n` rows.
-    fn nearest<'a>(
+    pub fn nearest<'a>(
         &self,
         n: usize,
         row: impl Fn(usize) -> &'a [f32] + Sync,
@@ -107,8 +120,8 @@ impl Lists {
         Ok(nearest)
     }
 
-    /// The `count` lists nearest to each list, nearest first.
-    pub fn near(&self, count: usize, kernel: Kernel) -> Vec<Vec<u32>> {
+    /// The `count` lists nearest to each list, or all if there are fewer, nearest first.
+    pub fn near(&self, count: usize, kernel: Kernel) -> Vec<u32> {
         let places: Vec<u32> = (0..self.len() as u32).collect();
         let near = places.par_chunks(TASK).map_init(
             || Sweep::new(kernel, self.codes.width),
@@ -116,11 +129,13 @@ impl Lists {
                 let mut best = Candidates::new(count, vec![0.0; places.len()]);
                 let queries = Queries { codes: &self.codes, places };
                 sweep.offer(queries, self.centroids.all(), &mut best, |q| q, |_| u32::MAX, |_, _| 0.0);
-                let ids = |list| best.by_score(list).iter().map(|near| near.id).collect();
-                (0..places.len()).map(ids).collect::<Vec<Vec<u32>>>()
+                let mut near = Vec::with_capacity(places.len() * count);
+                (0..places.len())
+                    .for_each(|list| near.extend(best.by_score(list).iter().map(|near| near.id)));
+                near
             },
         );
-        near.flatten().collect()
+        near.flatten_iter().collect()
     }
 }
 

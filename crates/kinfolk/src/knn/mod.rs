@@ -9,14 +9,17 @@
 //! | `exact` | all pairs, each once: N^2 D / 2 integer products |
 //! | `join` | IVF join, refined: a recall that is measured |
 //! | `lists` | k-means, for the join and for super vertices |
+//! | `layout` | the order of rows by their lists |
 //! | `index` | rows in the order of their lists, and the search of lists |
 //! | `refine` | other ends of edges, and neighbours of neighbours |
 //! | `cost` | memory and time, before a search |
+//! | `by_blocks` | the search for many processes |
 //! | `copies` | rows that occur often are searched for once |
 //! | `sweep` | some rows against some others, for the join |
 //! | `cohort` | the cosines of all rows with a few, roughly |
 //! | `dot` | the similarity that is reported, the same bits from either end |
 
+pub(crate) mod by_blocks;
 mod candidates;
 mod codes;
 mod cohort;
@@ -28,6 +31,7 @@ mod index;
 mod join;
 mod kernel;
 mod knn_graph;
+mod layout;
 mod lists;
 mod refine;
 mod scan;
@@ -82,8 +86,9 @@ impl<'a> Rows<'a> {
 }
 
 /// The kind of search.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Search {
+    #[default]
     /// Exact up to [`Search::EXACT_UP_TO`] rows, recall 0.98 above.
     Auto,
     /// Every true neighbour.
@@ -227,7 +232,7 @@ impl Plan<'_> {
         }
         let report = KnnReport { exact: true, kernel: kernel.name(), recall: None, lists: None, reach: None };
         let graph = match k {
-            0 => KnnGraph { n, k, ids: Vec::new(), similarities: Vec::new() },
+            0 => KnnGraph::of_valid_parts(n, k, Vec::new(), Vec::new()),
             _ => exact::exact(rows, k, kernel, progress)?,
         };
         Ok((graph, report))
@@ -260,6 +265,6 @@ impl Stage for (KnnGraph, KnnReport) {
             lists: number("lists"),
             reach: share("reach"),
         };
-        Some((KnnGraph { n, k, ids, similarities }, report))
+        Some((KnnGraph::of_valid_parts(n, k, ids, similarities), report))
     }
 }

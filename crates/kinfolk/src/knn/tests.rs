@@ -14,14 +14,14 @@ use proptest::prelude::*;
 /// Every pair, sorted whole.
 fn brute_force(rows: &Embeddings, k: usize) -> KnnGraph {
     let n = rows.len();
-    let mut graph = KnnGraph { n, k, ids: Vec::new(), similarities: Vec::new() };
+    let mut graph = KnnGraph::of_valid_parts(n, k, Vec::new(), Vec::new());
     for i in 0..n {
         let others = (0..n).filter(|&j| j != i);
         let mut all: Vec<Candidate> =
             others.map(|j| Candidate { score: dot(rows.row(i), rows.row(j)), id: j as u32 }).collect();
         all.sort_by(nearest_first);
-        graph.ids.extend(all[..k].iter().map(|c| c.id));
-        graph.similarities.extend(all[..k].iter().map(|c| c.score));
+        graph.ids.to_mut().extend(all[..k].iter().map(|c| c.id));
+        graph.similarities.to_mut().extend(all[..k].iter().map(|c| c.score));
     }
     graph
 }
@@ -323,7 +323,7 @@ proptest! {
 #[test]
 fn zeros_of_either_sign_are_copies() {
     let rows = rows_of(vec![1.0, 0.0, 1.0, -0.0, 0.0, 1.0], 2);
-    assert_eq!(Copies::of(&rows, 1, &()).unwrap().unwrap().firsts, [0, 2]);
+    assert_eq!(Copies::of(&rows, 1, &()).unwrap().unwrap().firsts[..], [0, 2]);
 }
 
 /// Copies used to be compared in float, each with each: hundreds of times the work.

@@ -30,7 +30,7 @@ const TRUE: std::ops::Range<usize> = 8..10;
 const DOUBT: f64 = 5.0;
 
 /// What is added to the logit of an edge, by expected relatives and logit.
-pub(super) struct CrossCheck([[f32; LOGITS]; RELATIVES.len()]);
+pub(crate) struct CrossCheck([[f32; LOGITS]; RELATIVES.len()]);
 
 /// Edges of a bin.
 #[derive(Clone, Copy, Default)]
@@ -44,7 +44,7 @@ struct Bin {
 
 impl CrossCheck {
     /// By both halves of a set, with the sizes and the model that are used for the whole.
-    pub(super) fn of(halves: &Halves, sizes: Sizes, model: &EdgeModel, context: &Context) -> Result<Self> {
+    pub(crate) fn of(halves: &Halves, sizes: Sizes, model: &EdgeModel, context: &Context) -> Result<Self> {
         let mut bins = [[Bin::default(); LOGITS]; RELATIVES.len()];
         if let Some([one, other]) = halves.opinions(sizes, model, context)? {
             count(&one, &other.labels, &mut bins);
@@ -55,15 +55,40 @@ impl CrossCheck {
 
     /// Corrects the probabilities of all edges.
     pub(super) fn apply(&self, graph: &KnnGraph, probabilities: &mut [f32]) {
+        const ROWS: usize = 256;
         let expected = relatives(graph, probabilities);
-        probabilities.par_chunks_mut(graph.k().max(1)).enumerate().for_each(|(i, row)| {
+        let tasks = probabilities.par_chunks_mut(ROWS * graph.k().max(1)).enumerate();
+        tasks.for_each(|(task, probabilities)| self.correct(graph, &expected, task * ROWS, probabilities));
+    }
+
+    /// Corrects those of the rows from `first` on; every row of the graph has an expected number of relatives.
+    pub(crate) fn correct(
+        &self,
+        graph: &KnnGraph,
+        expected: &[f32],
+        first: usize,
+        probabilities: &mut [f32],
+    ) {
+        for (i, row) in (first..).zip(probabilities.chunks_mut(graph.k().max(1))) {
             for (probability, &j) in row.iter_mut().zip(graph.neighbours(i).0) {
                 if let Some((few, at)) = place(expected[i].min(expected[j as usize]), *probability) {
                     let logit = logit(*probability) + self.0[few][at];
                     *probability = 1.0 / (1.0 + (-logit).exp());
                 }
             }
-        });
+        }
+    }
+
+    /// As numbers, for a file.
+    pub(crate) fn to_numbers(&self) -> Vec<f32> {
+        self.0.concat()
+    }
+
+    /// From these numbers, if the count is right.
+    pub(crate) fn from_numbers(numbers: &[f32]) -> Option<Self> {
+        let rows: Option<Vec<[f32; LOGITS]>> =
+            numbers.chunks(LOGITS).map(|row| row.try_into().ok()).collect();
+        Some(Self(rows?.try_into().ok()?))
     }
 }
 

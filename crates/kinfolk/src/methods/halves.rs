@@ -14,14 +14,16 @@ use crate::{Context, EdgeModel, Embeddings, KnnGraph, KnnParams, Quiet, Result, 
 /// Sets of more rows are not looked at as a whole, but two regions of them.
 const WHOLE: usize = 16_384;
 /// Rows of a region, which is wide enough for many identities: in a narrow one, both halves would agree to merge everything.
-const REGION: usize = 4096;
+pub(crate) const REGION: usize = 4096;
+/// Regions.
+pub(crate) const REGIONS: usize = 2;
 /// Halves of fewer columns say nothing.
 const COLUMNS: usize = 4;
 
 /// Both halves of a set, or of regions of it.
-pub(super) struct Halves {
+pub(crate) struct Halves {
     /// The sizes of identities, as estimated.
-    pub(super) sizes: Sizes,
+    pub(crate) sizes: Sizes,
     /// None if there are too few columns or only one row.
     halves: Option<[Half; 2]>,
 }
@@ -41,18 +43,29 @@ pub(super) struct Opinion<'a> {
 impl Halves {
     /// Graphs have `k` neighbours.
     pub(super) fn of(embeddings: &Embeddings, k: usize, context: &Context) -> Result<Self> {
-        let seed = context.seed();
-        let views = HalfViews::of(embeddings, seed);
-        let sizes = views.sizes;
+        let views = HalfViews::of(embeddings, context.seed());
+        let cohort = Background::cohort(embeddings.len(), context.seed());
+        let regions = || views.regions(embeddings, REGIONS, REGION);
+        Self::of_views(&views, regions, &cohort, embeddings, k, context)
+    }
+
+    /// By views, regions and a cohort that were found before.
+    pub(crate) fn of_views(
+        views: &HalfViews,
+        regions: impl FnOnce() -> Vec<u32>,
+        cohort: &[u32],
+        embeddings: &Embeddings,
+        k: usize,
+        context: &Context,
+    ) -> Result<Self> {
+        let (sizes, seed) = (views.sizes, context.seed());
         // One row has no neighbours.
         if embeddings.dim() < COLUMNS || k == 0 {
             return Ok(Self { sizes, halves: None });
         }
         let n = embeddings.len();
-        let mut rows =
-            if n <= WHOLE { (0..n as u32).collect() } else { views.regions(embeddings, 2, REGION) };
-        let cohort = Background::cohort(n, seed);
-        rows.extend(&cohort);
+        let mut rows = if n <= WHOLE { (0..n as u32).collect() } else { regions() };
+        rows.extend(cohort);
         rows.sort_unstable();
         rows.dedup();
         let mut cohort: Vec<u32> =

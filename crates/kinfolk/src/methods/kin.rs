@@ -24,7 +24,6 @@ use crate::{
     MethodInfo, ParamKind, ParamValue, Parameters, Problem, Reason, Report, Result, WeightedGraph, Whitening,
     map_equation,
 };
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Which error to avoid: how probable the edge between two rows without other edges must be for them to join.
@@ -131,7 +130,7 @@ crate::parameters! {
 }
 
 /// The K of the graph without a model.
-pub(super) const DEFAULT_K: usize = 80;
+pub(crate) const DEFAULT_K: usize = 80;
 
 /// Without a model, two rows without other edges join if they are more likely of one identity than not.
 pub(super) const EVEN: f32 = 0.5;
@@ -197,6 +196,16 @@ impl Method for Kin {
 }
 
 impl Kin {
+    /// What the edge between two rows without other edges must exceed for them to join.
+    pub(crate) fn least_probability(&self) -> f32 {
+        self.params.prefer.minimum(self.model.as_ref().map_or(EVEN, |model| model.probability))
+    }
+
+    /// Rows of a typical identity, if this is known.
+    pub(crate) fn identity_size(&self) -> Option<f32> {
+        self.params.identity_size
+    }
+
     /// Clusters all rows of a problem.
     fn run_whole(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         let rows = problem.embeddings()?;
@@ -239,7 +248,7 @@ impl Kin {
         let Estimate { probabilities, sizes } = kept(context.work(), "connectivity", key, || {
             estimate(&embeddings, graph, edge_model, self.params.identity_size, context)
         })?;
-        let pair = self.params.prefer.minimum(self.model.as_ref().map_or(EVEN, |model| model.probability));
+        let pair = self.least_probability();
         let key = || {
             let key = Key::new().with("seed", context.seed()).with("least_probability", pair);
             key.with_graph(graph).with_numbers("probabilities", &probabilities)
@@ -247,9 +256,8 @@ impl Kin {
         let labels = kept(context.work(), "partition", key, || {
             context.timed("partition", || partition(graph, &probabilities, pair, context))
         })?;
-        let evidence = context.timed("evidence", || {
-            EdgeEvidence::of(graph, &probabilities, &labels, WEAK.min(pair), pair).with_similarities(rows)
-        });
+        let evidence =
+            context.timed("evidence", || edge_evidence(graph, &probabilities, &labels, pair, rows));
         let levels = context.levels().then(|| {
             context.timed("levels", || Levels::of(graph, &probabilities, &labels, context.progress()))
         });
@@ -325,10 +333,20 @@ impl Stage for Vec<i64> {
 /// Modules of the edges, weighted by their probabilities; two rows without other edges join if theirs exceeds `pair`.
 pub fn partition(graph: &KnnGraph, probabilities: &[f32], pair: f32, context: &Context) -> Result<Vec<i64>> {
     let least = WEAK.min(pair);
-    let weight = |&p: &f32| if p > least { p } else { 0.0 };
-    let weights: Vec<f32> = probabilities.par_iter().map(weight).collect();
+    let weight = |edge: usize| if probabilities[edge] > least { probabilities[edge] } else { 0.0 };
     let params = MapParams { seed: context.seed(), pair_weight: Some(pair), ..MapParams::default() };
-    Ok(map_equation(&WeightedGraph::from_knn(graph, &weights)?, &params, context.progress())?.labels)
+    Ok(map_equation(&WeightedGraph::of_edges(graph, weight)?, &params, context.progress())?.labels)
+}
+
+/// The reasons for the labels of rows; similarities are those of `rows`.
+pub(crate) fn edge_evidence(
+    graph: &KnnGraph,
+    probabilities: &[f32],
+    labels: &[i64],
+    pair: f32,
+    rows: &Embeddings,
+) -> EdgeEvidence {
+    EdgeEvidence::of(graph, probabilities, labels, WEAK.min(pair), pair).with_similarities(rows)
 }
 
 #[cfg(test)]

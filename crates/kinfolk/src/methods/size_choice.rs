@@ -22,7 +22,7 @@ const MARGIN: f64 = 0.03;
 const OCTAVE: f32 = 1.0;
 
 /// The sizes of identities on which both halves agree.
-pub(super) fn choose_sizes(halves: &Halves, context: &Context) -> Result<Sizes> {
+pub(crate) fn choose_sizes(halves: &Halves, context: &Context) -> Result<Sizes> {
     let [lower, median, upper] = halves.sizes.0;
     if upper <= median + OCTAVE {
         return Ok(halves.sizes);

@@ -2,7 +2,7 @@
 
 use crate::metrics::Scores;
 use crate::{
-    Clustering, Embeddings, Error, GraphReport, Level, Levels, PseudoLabelParams, PseudoLabels, Result,
+    Clustering, Embeddings, Error, GraphReport, Job, Level, Levels, PseudoLabelParams, PseudoLabels, Result,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -67,6 +67,9 @@ pub struct Features {
     /// Whether it was mapped into memory rather than read.
     #[serde(default)]
     pub mapped: bool,
+    /// All files, if there are several; `file` is the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<PathBuf>,
     /// The array or column that was read, if it was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<String>,
@@ -196,6 +199,17 @@ pub struct Cost {
 }
 
 impl Run {
+    /// Describes the result of a job.
+    pub fn of_job(job: &Job, found: &Clustering) -> Result<Self> {
+        let paths = job.paths();
+        let mut run = Run::new(&job.unit_rows()?, &paths[0], job.array(), found);
+        if paths.len() > 1 {
+            run.features.shards = paths.to_vec();
+        }
+        run.parameters.insert("seed".to_owned(), job.seed().into());
+        Ok(run)
+    }
+
     /// Describes a run on embeddings from a file.
     pub fn new(embeddings: &Embeddings, file: &Path, array: Option<String>, found: &Clustering) -> Self {
         let report = &found.report;
@@ -217,6 +231,7 @@ impl Run {
                 rows: embeddings.len(),
                 dim: embeddings.dim(),
                 mapped: embeddings.is_mapped(),
+                shards: Vec::new(),
                 array,
             },
             parameters,

@@ -47,7 +47,7 @@ impl Key {
     }
 
     /// What differs from another key: what this one has, and what the other has instead.
-    pub(super) fn difference(&self, other: &Self) -> Option<(String, String)> {
+    pub(crate) fn difference(&self, other: &Self) -> Option<(String, String)> {
         let value = |key: &Self, name: &str| {
             let found = key.0.iter().find(|(own, _)| own == name);
             found.map_or_else(|| format!("no {name}"), |(_, value)| format!("{name} {value}"))

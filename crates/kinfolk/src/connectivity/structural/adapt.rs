@@ -5,7 +5,7 @@
 //!
 //! Cost: O(N K^2) for the features of the sampled rows, and the cost of `fit`.
 
-use super::features::{FEATURES, Structure};
+use super::features::{FEATURES, Numbers, Scratch, Structure, Whole};
 use super::fit::{Examples, FitParams};
 use super::{Background, EdgeModel, INPUTS, Sizes};
 use crate::random::{Purpose, Stream};
@@ -16,6 +16,8 @@ use rayon::prelude::*;
 const EDGES: usize = 1_500_000;
 /// The weight of the penalty.
 const HOLD: f32 = 0.06;
+/// Rows of a task, which are in no order: together they list many.
+const ROWS: usize = 32;
 
 /// Edges whose ends have labels.
 pub(crate) struct LabelledEdges(Examples);
@@ -31,26 +33,30 @@ impl LabelledEdges {
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let structure = Structure::of(graph, background);
-        let rows: Vec<usize> = (0..labels.len()).filter(|&i| taken(i)).collect();
+        let whole = Whole::of(graph, background);
+        let rows: Vec<u32> = (0..labels.len() as u32).filter(|&i| taken(i as usize)).collect();
         let most = EDGES / graph.k().max(1);
         let mut stream = Stream::new(seed, Purpose::Network, 3, 0);
-        let chosen: Vec<usize> =
-            stream.sample(rows.len(), most).iter().map(|&at| rows[at as usize]).collect();
-        let of_row = |scratch: &mut super::features::Scratch, &i: &usize| {
+        let chosen: Vec<u32> = stream.sample(rows.len(), most).iter().map(|&at| rows[at as usize]).collect();
+        let tables = || (Numbers::for_rows(graph.len()), Scratch::new(graph.k()));
+        let of_rows = |(numbers, scratch): &mut (Numbers, Scratch), rows: &[u32]| {
             if progress.cancelled() {
-                return (Vec::new(), Vec::new());
+                return Vec::new();
             }
-            let same = graph.neighbours(i).0.iter().map(|&j| labels[i] == labels[j as usize]);
-            let same: Vec<bool> = same.collect();
-            (structure.of_row(i, scratch).to_vec(), same)
+            let structure = Structure::of(&whole, rows, numbers);
+            let of_row = |(number, &i): (usize, &u32)| {
+                let same = graph.neighbours(i as usize).0.iter();
+                let same: Vec<bool> = same.map(|&j| labels[i as usize] == labels[j as usize]).collect();
+                (structure.of_row(number, scratch).to_vec(), same)
+            };
+            rows.iter().enumerate().map(of_row).collect()
         };
-        let parts: Vec<(Vec<f32>, Vec<bool>)> =
-            chosen.par_iter().map_init(|| structure.scratch(), of_row).collect();
+        let parts: Vec<Vec<(Vec<f32>, Vec<bool>)>> =
+            chosen.par_chunks(ROWS).map_init(tables, of_rows).collect();
         progress.check()?;
         let mut examples = Examples::default();
         examples.features.reserve_exact(chosen.len() * graph.k() * INPUTS);
-        for (features, same) in parts {
+        for (features, same) in parts.into_iter().flatten() {
             let edges = features.chunks_exact(FEATURES).zip(same);
             edges.for_each(|(features, same)| examples.push(features, sizes, same));
         }

@@ -10,6 +10,7 @@
 use crate::Embeddings;
 use crate::knn::Cohort;
 use crate::random::{Purpose, Stream};
+use crate::values::Values;
 use rayon::prelude::*;
 
 const COHORT: usize = 256;
@@ -18,10 +19,10 @@ const LEAST_SPREAD: f32 = 1e-4;
 
 /// Medians and spreads of the similarities to random rows, for each vertex and for the whole set.
 pub(crate) struct Background {
-    pub(super) medians: Vec<f32>,
-    pub(super) spreads: Vec<f32>,
-    pub(super) median: f32,
-    pub(super) spread: f32,
+    pub(crate) medians: Values<f32>,
+    pub(crate) spreads: Values<f32>,
+    pub(crate) median: f32,
+    pub(crate) spread: f32,
 }
 
 impl Background {
@@ -39,38 +40,13 @@ impl Background {
     /// By the cosines to these rows, in ascending order.
     pub(crate) fn by(embeddings: &Embeddings, ids: &[u32]) -> Self {
         let n = embeddings.len();
-        let cohort = Cohort::of(embeddings, ids);
-        let seen = |first: usize, count: usize, scratch: &mut Scratch| {
-            cohort.cosines(embeddings, first, count, &mut scratch.cosines);
-        };
-        let mut pairs = Vec::with_capacity(ids.len() * ids.len());
-        for &i in ids {
-            let mut scratch = Scratch::default();
-            seen(i as usize, 1, &mut scratch);
-            let others = ids.iter().zip(&scratch.cosines).filter(|(j, _)| **j != i);
-            pairs.extend(others.map(|(_, &cosine)| cosine));
-        }
-        let (median, spread) = middle_and_spread(&pairs, &mut Vec::new());
-        let spread = spread.max(LEAST_SPREAD);
+        let null = NullModel::of(embeddings, ids);
         let (mut medians, mut spreads) = (vec![0.0; n], vec![0.0; n]);
         let blocks = medians.par_chunks_mut(Cohort::BLOCK).zip(spreads.par_chunks_mut(Cohort::BLOCK));
         blocks.enumerate().for_each_init(Scratch::default, |scratch, (block, (medians, spreads))| {
-            let first = block * Cohort::BLOCK;
-            seen(first, medians.len(), scratch);
-            let Scratch { cosines, row, sorted } = scratch;
-            let places = medians.iter_mut().zip(spreads);
-            for (at, (cosines, place)) in cosines.chunks_exact(ids.len()).zip(places).enumerate() {
-                row.clear();
-                row.extend_from_slice(cosines);
-                // Never a row with itself.
-                if let Ok(own) = ids.binary_search(&((first + at) as u32)) {
-                    row.remove(own);
-                }
-                let (median, own) = middle_and_spread(row, sorted);
-                (*place.0, *place.1) = (median, ((own * own + spread * spread) / 2.0).sqrt());
-            }
+            null.of_rows(embeddings, block * Cohort::BLOCK, medians, spreads, scratch);
         });
-        Self { medians, spreads, median, spread }
+        Self { medians: medians.into(), spreads: spreads.into(), median: null.median, spread: null.spread }
     }
 
     /// Similarity `s` of `i` and `j` in units of their backgrounds.
@@ -85,9 +61,58 @@ impl Background {
     }
 }
 
+/// Random rows, and the similarities among them.
+pub(crate) struct NullModel {
+    ids: Vec<u32>,
+    cohort: Cohort,
+    pub(crate) median: f32,
+    pub(crate) spread: f32,
+}
+
+impl NullModel {
+    /// Of these rows, in ascending order.
+    pub(crate) fn of(embeddings: &Embeddings, ids: &[u32]) -> Self {
+        let cohort = Cohort::of(embeddings, ids);
+        let mut pairs = Vec::with_capacity(ids.len() * ids.len());
+        let mut cosines = Vec::new();
+        for &i in ids {
+            cohort.cosines(embeddings, i as usize, 1, &mut cosines);
+            let others = ids.iter().zip(&cosines).filter(|(j, _)| **j != i);
+            pairs.extend(others.map(|(_, &cosine)| cosine));
+        }
+        let (median, spread) = middle_and_spread(&pairs, &mut Vec::new());
+        Self { ids: ids.to_vec(), cohort, median, spread: spread.max(LEAST_SPREAD) }
+    }
+
+    /// The median and the spread of each of a few consecutive rows from `first` on.
+    pub(crate) fn of_rows(
+        &self,
+        embeddings: &Embeddings,
+        first: usize,
+        medians: &mut [f32],
+        spreads: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let Scratch { cosines, row, sorted } = scratch;
+        self.cohort.cosines(embeddings, first, medians.len(), cosines);
+        let places = medians.iter_mut().zip(spreads);
+        for (at, (cosines, place)) in cosines.chunks_exact(self.ids.len()).zip(places).enumerate() {
+            row.clear();
+            row.extend_from_slice(cosines);
+            // Never a row with itself.
+            if let Ok(own) = self.ids.binary_search(&((first + at) as u32)) {
+                row.remove(own);
+            }
+            let (median, own) = middle_and_spread(row, sorted);
+            *place.0 = median;
+            *place.1 = ((own * own + self.spread * self.spread) / 2.0).sqrt();
+        }
+    }
+}
+
 /// Buffers that the rows of one thread share.
 #[derive(Default)]
-struct Scratch {
+pub(crate) struct Scratch {
     cosines: Vec<f32>,
     row: Vec<f32>,
     sorted: Vec<f32>,

@@ -28,6 +28,7 @@ use super::Background;
 use super::common::{Common, DEPTHS, ITSELF, Matches, Side, larger, smaller};
 use crate::KnnGraph;
 use crate::graph::by_locality;
+use crate::values::Values;
 use rayon::prelude::*;
 
 /// Columns.
@@ -37,25 +38,31 @@ const HIGH: f32 = 4.0;
 /// The prefetch distance, in edges.
 const AHEAD: usize = 3;
 
-/// Data of the vertices for the features of all edges.
-pub(super) struct Structure<'a> {
-    graph: &'a KnnGraph,
+/// What the features of an edge depend on, for the whole graph.
+pub(super) struct Whole<'a> {
+    pub(super) graph: &'a KnnGraph,
     background: &'a Background,
-    /// z of each edge, N x K.
-    standard: Vec<f32>,
-    /// p_i(m) of each edge, N x K.
-    mass: Vec<f32>,
-    ends: Vec<End>,
-    /// Vertices in an order in which those that share neighbours follow each other, for the cache.
-    order: Vec<u32>,
-    /// The number of each vertex, its position in that order: tables by number are accessed locally.
-    numbers: Vec<u32>,
-    /// Numbers of the neighbours, N x K, rows as in the graph.
-    neighbours: Vec<u32>,
-    /// The in-degree of each vertex, by number.
-    arrivals: Vec<u32>,
+    /// The in-degree of each vertex.
+    arrivals: Values<u32>,
     /// log2(1 + r) of ranks r from 0 to K.
     logarithms: Vec<f32>,
+}
+
+/// Some rows of the graph and all that they list, which are known here by local numbers: what one task needs, and small enough for
+/// a near cache. The common neighbours of a row and one that it lists are among them.
+pub(super) struct Structure<'a> {
+    whole: &'a Whole<'a>,
+    /// The row of each number; the rows that this is of come first.
+    rows: Vec<u32>,
+    /// z of each edge.
+    standard: Vec<f32>,
+    /// p_i(m) of each edge.
+    mass: Vec<f32>,
+    /// The numbers of the neighbours; [`Structure::elsewhere`] for rows that have none.
+    neighbours: Vec<u32>,
+    ends: Vec<End>,
+    /// The in-degree by number.
+    arrivals: Vec<u32>,
 }
 
 /// Features of a vertex that are the same for all its edges.
@@ -72,11 +79,18 @@ struct End {
 
 /// The ranks of the neighbours of a row, and the features of its edges.
 pub(super) struct Scratch {
-    /// By number: 0 for "not a neighbour", else the rank from 1; [`ITSELF`] for the row.
+    /// By number: 0 for "not a neighbour", else the rank from 1; [`ITSELF`] for the row. The last number is that of all others.
     places: Vec<u32>,
     matches: Matches,
     features: Vec<f32>,
     listings: Vec<Listing>,
+}
+
+impl Scratch {
+    /// For graphs of `k` neighbours.
+    pub(super) fn new(k: usize) -> Self {
+        Self { places: Vec::new(), matches: Matches::room_for(k), features: Vec::new(), listings: Vec::new() }
+    }
 }
 
 /// The rank of another row at a row, and the other way round, if there is one.
@@ -87,67 +101,112 @@ pub(super) struct Listing {
     pub(super) back: Option<usize>,
 }
 
-impl<'a> Structure<'a> {
+impl<'a> Whole<'a> {
     pub(super) fn of(graph: &'a KnnGraph, background: &'a Background) -> Self {
-        let (n, k) = (graph.len(), graph.k());
-        let (mut standard, mut mass) = (vec![0.0; n * k], vec![0.0; n * k]);
-        let row = k.max(1);
-        standard.par_chunks_mut(row).zip(mass.par_chunks_mut(row)).enumerate().for_each(
-            |(i, (standard, mass))| {
-                let (ids, similarities) = graph.neighbours(i);
-                for ((z, &j), &s) in standard.iter_mut().zip(ids).zip(similarities) {
-                    *z = background.standard(i, j as usize, s);
-                }
-                let most = standard.iter().copied().fold(f32::MIN, f32::max);
-                mass.iter_mut().zip(&*standard).for_each(|(p, &z)| *p = ((z - most) / 2.0).exp());
-                let sum: f32 = mass.iter().sum();
-                mass.iter_mut().for_each(|p| *p /= sum);
-            },
-        );
-        let mut arrivals = vec![0u32; n];
-        (0..n).for_each(|i| graph.neighbours(i).0.iter().for_each(|&j| arrivals[j as usize] += 1));
-        let end = |i: usize| {
-            let z = &standard[i * k..][..k];
-            let mean = |count: usize| z[..count.min(k)].iter().sum::<f32>() / count.min(k) as f32;
-            End {
-                marks: [z[0], z[k / 4], z[k - 1]],
-                density: [mean(5), mean(20), z[k - 1]],
-                high: z.iter().filter(|&&z| z > HIGH).count() as f32 / k as f32,
-                listed: ((1.0 + arrivals[i] as f32) / (1.0 + k as f32)).log2(),
-                median: (background.medians[i] - background.median) / background.spread,
-            }
-        };
-        let ends: Vec<End> = if k == 0 { Vec::new() } else { (0..n).into_par_iter().map(end).collect() };
-        let density: Vec<f32> = ends.iter().map(|end| end.density[1]).collect();
-        let order = by_locality(graph, &density);
-        let mut numbers = vec![0; n];
-        order.iter().zip(0..).for_each(|(&i, number)| numbers[i as usize] = number);
-        let mut neighbours = vec![0; n * k];
-        neighbours.par_chunks_mut(row).enumerate().for_each(|(i, neighbours)| {
-            let ids = graph.neighbours(i).0;
-            neighbours.iter_mut().zip(ids).for_each(|(number, &j)| *number = numbers[j as usize]);
-        });
-        let arrivals = order.iter().map(|&i| arrivals[i as usize]).collect();
-        let logarithms = (0..=k).map(|rank| (1.0 + rank as f32).log2()).collect();
-        Self { graph, background, standard, mass, ends, order, numbers, neighbours, arrivals, logarithms }
+        let mut arrivals = vec![0u32; graph.len()];
+        (0..graph.len()).for_each(|i| graph.neighbours(i).0.iter().for_each(|&j| arrivals[j as usize] += 1));
+        Self::with_arrivals(graph, background, arrivals.into())
     }
 
-    pub(super) fn scratch(&self) -> Scratch {
-        Scratch {
-            places: vec![0; self.graph.len()],
-            matches: Matches::room_for(self.graph.k()),
-            features: Vec::new(),
-            listings: Vec::new(),
+    /// With in-degrees that were counted before.
+    pub(super) fn with_arrivals(
+        graph: &'a KnnGraph,
+        background: &'a Background,
+        arrivals: Values<u32>,
+    ) -> Self {
+        let logarithms = (0..=graph.k()).map(|rank| (1.0 + rank as f32).log2()).collect();
+        Self { graph, background, arrivals, logarithms }
+    }
+
+    /// All vertices in an order in which those that share neighbours follow each other.
+    pub(super) fn order(&self) -> Vec<u32> {
+        let density = |i: usize| {
+            let (ids, similarities) = self.graph.neighbours(i);
+            let nearest = ids.iter().zip(similarities).take(20);
+            nearest.map(|(&j, &s)| self.background.standard(i, j as usize, s)).sum()
+        };
+        let density: Vec<f32> = (0..self.graph.len()).into_par_iter().map(density).collect();
+        by_locality(self.graph, &density)
+    }
+
+    /// z of the edges of a row.
+    fn standard(&self, i: usize) -> impl Iterator<Item = f32> {
+        let (ids, similarities) = self.graph.neighbours(i);
+        ids.iter().zip(similarities).map(move |(&j, &s)| self.background.standard(i, j as usize, s))
+    }
+
+    fn end(&self, i: usize, z: &[f32]) -> End {
+        let k = z.len();
+        let mean = |count: usize| z[..count.min(k)].iter().sum::<f32>() / count.min(k) as f32;
+        End {
+            marks: [z[0], z[k / 4], z[k - 1]],
+            density: [mean(5), mean(20), z[k - 1]],
+            high: z.iter().filter(|&&z| z > HIGH).count() as f32 / k as f32,
+            listed: ((1.0 + self.arrivals[i] as f32) / (1.0 + k as f32)).log2(),
+            median: (self.background.medians[i] - self.background.median) / self.background.spread,
         }
     }
+}
 
-    /// The features of all edges from row `i`, one after the other.
+/// The local numbers of rows while a [`Structure`] is made: a table of all rows, which is emptied after use.
+pub(super) struct Numbers(Vec<u32>);
+
+impl Numbers {
+    const NONE: u32 = u32::MAX;
+
+    pub(super) fn for_rows(n: usize) -> Self {
+        Self(vec![Self::NONE; n])
+    }
+}
+
+impl<'a> Structure<'a> {
+    /// Of some rows, each once.
+    pub(super) fn of(whole: &'a Whole<'a>, of_rows: &[u32], Numbers(numbers): &mut Numbers) -> Self {
+        let (graph, k) = (whole.graph, whole.graph.k());
+        let mut rows = of_rows.to_vec();
+        rows.iter().zip(0..).for_each(|(&row, number)| numbers[row as usize] = number);
+        for &row in of_rows {
+            for &j in graph.neighbours(row as usize).0 {
+                if numbers[j as usize] == Numbers::NONE {
+                    numbers[j as usize] = rows.len() as u32;
+                    rows.push(j);
+                }
+            }
+        }
+        let elsewhere = rows.len() as u32;
+        let mut neighbours = Vec::with_capacity(rows.len() * k);
+        let (mut standard, mut mass) = (Vec::with_capacity(rows.len() * k), vec![0.0; rows.len() * k]);
+        let mut ends = Vec::with_capacity(rows.len());
+        for (&row, mass) in rows.iter().zip(mass.chunks_exact_mut(k.max(1))) {
+            // A number that there is not becomes the largest.
+            let ids = graph.neighbours(row as usize).0.iter();
+            neighbours.extend(ids.map(|&j| numbers[j as usize].min(elsewhere)));
+            let first = standard.len();
+            standard.extend(whole.standard(row as usize));
+            let z = &standard[first..];
+            let most = z.iter().copied().fold(f32::MIN, f32::max);
+            mass.iter_mut().zip(z).for_each(|(p, &z)| *p = ((z - most) / 2.0).exp());
+            let sum: f32 = mass.iter().sum();
+            mass.iter_mut().for_each(|p| *p /= sum);
+            ends.push(whole.end(row as usize, z));
+        }
+        let arrivals = rows.iter().map(|&row| whole.arrivals[row as usize]).collect();
+        rows.iter().for_each(|&row| numbers[row as usize] = Numbers::NONE);
+        Self { whole, rows, standard, mass, neighbours, ends, arrivals }
+    }
+
+    /// The number of all rows without one.
+    fn elsewhere(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The features of all edges from row number `i`, one after the other.
     pub(super) fn of_row<'s>(&self, i: usize, scratch: &'s mut Scratch) -> &'s [f32] {
         self.of_edges(i, scratch, |_, _| true).0
     }
 
-    /// The features of the edges of row `i` that are `wanted`, by their position and their other end, one after the other, and
-    /// the ranks of each.
+    /// The features of the edges of row number `i` that are `wanted`, by their position and the number of their other end, one after
+    /// the other, and the ranks of each.
     pub(super) fn of_edges<'s>(
         &self,
         i: usize,
@@ -155,13 +214,16 @@ impl<'a> Structure<'a> {
         wanted: impl Fn(usize, usize) -> bool,
     ) -> (&'s [f32], &'s [Listing]) {
         let Scratch { places, matches, features, listings } = scratch;
-        let (ids, numbers) = (self.graph.neighbours(i).0, self.neighbours(i));
+        // Those of earlier structures were left empty, but may be fewer.
+        places.resize(places.len().max(self.elsewhere() + 1), 0);
+        let k = self.whole.graph.k();
+        let numbers = self.neighbours(i);
         numbers.iter().zip(1..).for_each(|(&j, place)| places[j as usize] = place);
-        places[self.numbers[i] as usize] = ITSELF;
+        places[i] = ITSELF;
         features.clear();
         listings.clear();
-        for (place, &j) in ids.iter().enumerate() {
-            if let Some(&soon) = ids.get(place + AHEAD) {
+        for (place, &j) in numbers.iter().enumerate() {
+            if let Some(&soon) = numbers.get(place + AHEAD) {
                 self.fetch(soon as usize);
             }
             let j = j as usize;
@@ -170,54 +232,55 @@ impl<'a> Structure<'a> {
                 matches.find(theirs, places);
                 let common = Common::of(matches, self.side(i), self.side(j), theirs, &self.arrivals);
                 features.extend_from_slice(&self.edge(i, place, &common));
-                let back = (common.back < ids.len()).then_some(common.back);
-                listings.push(Listing { place, other: j, back });
+                let back = (common.back < k).then_some(common.back);
+                listings.push(Listing { place, other: self.rows[j] as usize, back });
             }
         }
         numbers.iter().for_each(|&j| places[j as usize] = 0);
-        places[self.numbers[i] as usize] = 0;
+        places[i] = 0;
         (features, listings)
     }
 
-    /// Prefetches the data of a row for [`Matches`] and [`Common`]: with 100,000 rows it is not in a near cache.
+    /// Prefetches the data of a row for [`Matches`] and [`Common`]: that of all rows here is not in the nearest cache.
     fn fetch(&self, j: usize) {
-        let k = self.graph.k();
+        let k = self.whole.graph.k();
         fetch(self.neighbours(j));
         fetch(&self.standard[j * k..][..k]);
         fetch(&self.mass[j * k..][..k]);
     }
 
-    /// All vertices, in a cache-friendly order.
-    pub(super) fn order(&self) -> &[u32] {
-        &self.order
+    /// The row of a number.
+    pub(super) fn row(&self, i: usize) -> usize {
+        self.rows[i] as usize
     }
 
     /// Numbers of the neighbours of a row.
     fn neighbours(&self, i: usize) -> &[u32] {
-        let k = self.graph.k();
+        let k = self.whole.graph.k();
         &self.neighbours[i * k..][..k]
     }
 
-    /// Whether `i` lists `j`.
+    /// Whether row number `i` lists row number `j`.
     pub(super) fn lists(&self, i: usize, j: usize) -> bool {
-        self.neighbours(i).contains(&self.numbers[j])
+        self.neighbours(i).contains(&(j as u32))
     }
 
     fn side(&self, i: usize) -> Side<'_> {
-        let k = self.graph.k();
+        let k = self.whole.graph.k();
         Side { standard: &self.standard[i * k..][..k], mass: &self.mass[i * k..][..k] }
     }
 
     fn edge(&self, i: usize, place: usize, common: &Common) -> [f32; FEATURES] {
-        let (k, background) = (self.graph.k(), self.background);
-        let (ids, similarities) = self.graph.neighbours(i);
-        let (j, s, z) = (ids[place] as usize, similarities[place], self.standard[i * k + place]);
+        let Whole { graph, background, logarithms, .. } = self.whole;
+        let k = graph.k();
+        let (row, s) = (self.row(i), graph.neighbours(self.row(i)).1[place]);
+        let (j, z) = (self.neighbours(i)[place] as usize, self.standard[i * k + place]);
         let (one, other) = (&self.ends[i], &self.ends[j]);
         let mut out = Columns { values: [0.0; FEATURES], at: 0 };
         out.push((s - background.median) / background.spread);
         out.push(z);
-        out.push((background.of_vertex(i, s) - background.of_vertex(j, s)).abs());
-        out.both(self.logarithms[place], self.logarithms[common.back]);
+        out.push((background.of_vertex(row, s) - background.of_vertex(self.row(j), s)).abs());
+        out.both(logarithms[place], logarithms[common.back]);
         out.push(if common.back < k { 1.0 } else { 0.0 });
         for (count, depth) in common.shallow.into_iter().zip(DEPTHS) {
             out.push(count as f32 / depth.min(k as u32) as f32);

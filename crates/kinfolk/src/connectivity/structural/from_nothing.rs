@@ -1,6 +1,6 @@
 //! Trains a network like the built-in one from random weights, for `kinfolk-lab`, which generates the training sets.
 
-use super::features::{FEATURES, Structure};
+use super::features::{FEATURES, Numbers, Scratch, Structure, Whole};
 use super::fit::{Examples, FitParams};
 use super::network::Network;
 use super::{Background, EdgeModel, Sizes};
@@ -29,13 +29,14 @@ impl EdgeExamples {
         seed: u64,
     ) {
         let background = Background::of(embeddings, seed);
-        let structure = Structure::of(graph, &background);
+        let whole = Whole::of(graph, &background);
         let edges: Vec<(Vec<f32>, bool)> = edges
             .par_iter()
             .map_init(
-                || structure.scratch(),
-                |scratch, (row, places)| {
-                    let features = structure.of_row(*row, scratch);
+                || (Numbers::for_rows(graph.len()), Scratch::new(graph.k())),
+                |(numbers, scratch), (row, places)| {
+                    let structure = Structure::of(&whole, &[*row as u32], numbers);
+                    let features = structure.of_row(0, scratch);
                     let edge = |&place: &usize| {
                         let same = labels[*row] == labels[graph.neighbours(*row).0[place] as usize];
                         (features[place * FEATURES..][..FEATURES].to_vec(), same)

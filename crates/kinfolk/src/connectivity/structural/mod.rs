@@ -25,13 +25,14 @@ mod network;
 mod views;
 
 pub(crate) use adapt::LabelledEdges;
-pub(crate) use background::Background;
+pub(crate) use background::{Background, NullModel, Scratch as NullScratch};
 pub use from_nothing::{EdgeExamples, EdgeTraining, fit_edge_model};
-pub(crate) use views::HalfViews;
 pub use views::Sizes;
+pub(crate) use views::{HalfViews, Nearest, ViewSample, joined, keep_nearest, nearest_to, rows_of_regions};
 
+use crate::values::Values;
 use crate::{KnnGraph, Progress, Result};
-use features::{FEATURES, Structure};
+use features::{FEATURES, Listing, Numbers, Structure, Whole};
 use network::Network;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -81,6 +82,9 @@ fn built_in() -> Network {
 /// Rows of at least this cosine are copies of each other, whatever the features of the edge.
 const COPY: f32 = 1.0 - 1e-6;
 
+/// Rows of a task: so few that what they list stays in a near cache, and so many that it is not looked up again and again.
+const ROWS: usize = 1024;
+
 /// The probability of every edge, N x K in the order of the graph, where `sizes` are the sizes of identities.
 ///
 /// The features do not depend on the end from which an edge is seen, so that one that both ends list is looked at once.
@@ -92,40 +96,103 @@ pub(crate) fn edge_probabilities(
     progress: &dyn Progress,
 ) -> Result<Vec<f32>> {
     let (n, k) = (graph.len(), graph.k());
-    let structure = Structure::of(graph, background);
+    let whole = Whole::of(graph, background);
+    let order = whole.order();
     let model = model.network.given(&sizes.0);
     // Bits of probabilities. Each is written once, by the task that evaluates the edge.
     let mut bits = Vec::new();
     bits.resize_with(n * k, AtomicU32::default);
     progress.check()?;
     progress.begin("connectivity", n as u64);
-    const ROWS: usize = 256;
-    structure.order().par_chunks(ROWS).for_each_init(
-        || (structure.scratch(), model.scratch(), vec![0.0; k]),
-        |(scratch, layers, row), rows| {
+    order.par_chunks(ROWS).for_each_init(
+        || Evaluation::new(&whole, &model),
+        |evaluation, rows| {
             if progress.cancelled() {
                 return;
             }
-            for &i in rows {
-                let i = i as usize;
-                let ours = |_, j: usize| i < j || !structure.lists(j, i);
-                let (features, listings) = structure.of_edges(i, scratch, ours);
-                let row = &mut row[..listings.len()];
-                model.probabilities(features, layers, row);
-                for (listing, probability) in listings.iter().zip(row) {
-                    let copies = graph.neighbours(i).1[listing.place] >= COPY;
-                    let probability = if copies { 1.0f32 } else { *probability }.to_bits();
-                    bits[i * k + listing.place].store(probability, Relaxed);
-                    if let Some(back) = listing.back {
-                        bits[listing.other * k + back].store(probability, Relaxed);
-                    }
+            evaluation.run(rows, |number, listing, probability| {
+                let i = rows[number] as usize;
+                let probability = probability.to_bits();
+                bits[i * k + listing.place].store(probability, Relaxed);
+                if let Some(back) = listing.back {
+                    bits[listing.other * k + back].store(probability, Relaxed);
                 }
-            }
+            });
             progress.advance(rows.len() as u64);
         },
     );
     progress.check()?;
     Ok(bits.into_iter().map(|bits| f32::from_bits(bits.into_inner())).collect())
+}
+
+/// The edges of a graph, each evaluated from one of its ends.
+pub(crate) struct OwnEdges<'a> {
+    whole: Whole<'a>,
+    model: Network,
+}
+
+impl<'a> OwnEdges<'a> {
+    /// With the in-degree of each vertex.
+    pub(crate) fn of(
+        graph: &'a KnnGraph,
+        background: &'a Background,
+        arrivals: Values<u32>,
+        sizes: Sizes,
+        model: &EdgeModel,
+    ) -> Self {
+        let whole = Whole::with_arrivals(graph, background, arrivals);
+        Self { whole, model: model.network.given(&sizes.0) }
+    }
+
+    /// The probabilities of all edges from some rows; NaN for those that are evaluated from the other end.
+    pub(crate) fn probabilities(&self, rows: &[u32]) -> Vec<f32> {
+        let k = self.whole.graph.k();
+        let mut probabilities = vec![f32::NAN; rows.len() * k];
+        let mut evaluation = Evaluation::new(&self.whole, &self.model);
+        for (task, rows) in rows.chunks(ROWS).enumerate() {
+            let probabilities = &mut probabilities[task * ROWS * k..];
+            evaluation.run(rows, |number, listing, probability| {
+                probabilities[number * k + listing.place] = probability;
+            });
+        }
+        probabilities
+    }
+}
+
+/// What one thread needs to evaluate edges.
+struct Evaluation<'a> {
+    whole: &'a Whole<'a>,
+    model: &'a Network,
+    numbers: Numbers,
+    scratch: features::Scratch,
+    layers: network::Scratch,
+    row: Vec<f32>,
+}
+
+impl<'a> Evaluation<'a> {
+    fn new(whole: &'a Whole<'a>, model: &'a Network) -> Self {
+        let (n, k) = (whole.graph.len(), whole.graph.k());
+        let (numbers, scratch) = (Numbers::for_rows(n), features::Scratch::new(k));
+        Self { whole, model, numbers, scratch, layers: model.scratch(), row: vec![0.0; k] }
+    }
+
+    /// Calls `each` with the place of the row, the listing and the probability of every edge from some rows that is not evaluated from its other
+    /// end: one that both ends list belongs to the smaller.
+    fn run(&mut self, rows: &[u32], mut each: impl FnMut(usize, &Listing, f32)) {
+        let Self { whole, model, numbers, scratch, layers, row } = self;
+        let structure = Structure::of(whole, rows, numbers);
+        for (number, &i) in rows.iter().enumerate() {
+            let i = i as usize;
+            let ours = |_, j: usize| i < structure.row(j) || !structure.lists(j, number);
+            let (features, listings) = structure.of_edges(number, scratch, ours);
+            let row = &mut row[..listings.len()];
+            model.probabilities(features, layers, row);
+            for (listing, &probability) in listings.iter().zip(&*row) {
+                let copies = whole.graph.neighbours(i).1[listing.place] >= COPY;
+                each(number, listing, if copies { 1.0 } else { probability });
+            }
+        }
+    }
 }
 
 #[cfg(test)]

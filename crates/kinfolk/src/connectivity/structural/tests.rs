@@ -1,4 +1,4 @@
-use super::features::{FEATURES, Structure};
+use super::features::{FEATURES, Numbers, Scratch, Structure, Whole};
 use super::*;
 use crate::Embeddings;
 use crate::testing::embeddings_and_graph;
@@ -66,10 +66,15 @@ proptest! {
     #[test]
     fn features_are_what_their_definitions_say((embeddings, graph) in embeddings_and_graph()) {
         let background = Background::of(&embeddings, 0);
-        let structure = Structure::of(&graph, &background);
-        let mut scratch = structure.scratch();
-        for i in 0..graph.len() {
-            for (place, fast) in structure.of_row(i, &mut scratch).chunks_exact(FEATURES).enumerate() {
+        let whole = Whole::of(&graph, &background);
+        let (mut numbers, mut scratch) = (Numbers::for_rows(graph.len()), Scratch::new(graph.k()));
+        // A few rows at a time, so that others are met that have no number.
+        let order: Vec<u32> = (0..graph.len() as u32).rev().collect();
+        for (number, i, structure) in order.chunks(3).flat_map(|rows| {
+            let structure = std::rc::Rc::new(Structure::of(&whole, rows, &mut numbers));
+            rows.iter().enumerate().map(|(number, &i)| (number, i as usize, structure.clone())).collect::<Vec<_>>()
+        }) {
+            for (place, fast) in structure.of_row(number, &mut scratch).chunks_exact(FEATURES).enumerate() {
                 let slow = slow(&graph, &background, i, place);
                 prop_assert_eq!(slow.len(), FEATURES);
                 for (column, (fast, slow)) in fast.iter().zip(slow).enumerate() {

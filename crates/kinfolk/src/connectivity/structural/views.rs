@@ -24,6 +24,7 @@ use crate::knn::{Cohort, dot};
 use crate::random::{Purpose, Stream};
 use crate::{Embeddings, Result};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The numbers of nearest rows that are compared, in steps of about half an octave.
 const DEPTHS: [usize; 19] = [2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024];
@@ -74,30 +75,36 @@ pub(crate) struct HalfViews {
 
 impl HalfViews {
     pub(crate) fn of(embeddings: &Embeddings, seed: u64) -> Self {
-        let n = embeddings.len();
-        let ids = Stream::new(seed, Purpose::Views, 0, 0).sample(n, SAMPLE);
-        let rotation = Rotation::new(seed, embeddings.dim());
-        let views = both_views(embeddings, &rotation, &ids);
-        let sizes = Sizes::of(views.par_iter().map(|views| size(views, n)).collect());
-        Self { sizes, ids, rotation }
+        let sample = ViewSample::of(embeddings, ViewSample::sample(embeddings.len(), seed), seed);
+        let blocks = embeddings.len().div_ceil(Cohort::BLOCK);
+        // Every part keeps lists of its own, so there are no more parts than threads.
+        let lists = (0..blocks)
+            .into_par_iter()
+            .with_min_len(blocks.div_ceil(rayon::current_num_threads()))
+            .fold(
+                || (sample.no_lists(), Vec::new()),
+                |(mut lists, mut products), block| {
+                    let first = block * Cohort::BLOCK;
+                    let rows = first..embeddings.len().min(first + Cohort::BLOCK);
+                    sample.look(embeddings, rows, &mut lists, &mut products);
+                    (lists, products)
+                },
+            )
+            .map(|(lists, _)| lists)
+            .reduce(|| sample.no_lists(), joined);
+        sample.into_views(lists, embeddings.len())
+    }
+
+    /// With sizes that were estimated before, by a sample of rows.
+    pub(crate) fn of_sizes(sizes: Sizes, ids: Vec<u32>, dim: usize, seed: u64) -> Self {
+        Self { sizes, ids, rotation: Rotation::new(seed, dim) }
     }
 
     /// The rows nearest to some random rows, `count` to each of `regions`, in ascending order.
     pub(crate) fn regions(&self, embeddings: &Embeddings, regions: usize, count: usize) -> Vec<u32> {
-        let mut rows: Vec<u32> = Vec::new();
-        for &centre in self.ids.iter().take(regions) {
-            let centre = embeddings.row(centre as usize);
-            let cosine = |i: usize| (dot(centre, embeddings.row(i)), i as u32);
-            let mut all: Vec<(f32, u32)> = (0..embeddings.len()).into_par_iter().map(cosine).collect();
-            if count < all.len() {
-                all.select_nth_unstable_by(count, nearer);
-                all.truncate(count);
-            }
-            rows.extend(all.into_iter().map(|(_, row)| row));
-        }
-        rows.sort_unstable();
-        rows.dedup();
-        rows
+        let centres = self.ids.iter().take(regions);
+        let near = centres.map(|&centre| nearest_to(embeddings, centre, 0..embeddings.len(), count));
+        rows_of_regions(near)
     }
 
     /// These rows, as each half of the coordinates sees them.
@@ -160,62 +167,108 @@ impl Shared {
     }
 }
 
-/// The nearest rows to each of `ids`, by one half of the coordinates and by the other.
-fn both_views(embeddings: &Embeddings, rotation: &Rotation, ids: &[u32]) -> Vec<[Vec<u32>; 2]> {
-    let mut halves = Vec::with_capacity(2 * ids.len() * embeddings.dim());
-    for &id in ids {
-        let row = embeddings.row(id as usize);
-        let one = rotation.half(row);
-        halves.extend_from_slice(&one);
-        halves.extend(row.iter().zip(&one).map(|(v, one)| v - one));
-    }
-    let mut lists = nearest(embeddings, &halves, ids).into_iter();
-    let mut pairs = Vec::with_capacity(ids.len());
-    while let (Some(one), Some(other)) = (lists.next(), lists.next()) {
-        pairs.push([one, other]);
-    }
-    pairs
+/// The rows of regions, in ascending order.
+pub(crate) fn rows_of_regions(regions: impl IntoIterator<Item = Vec<(f32, u32)>>) -> Vec<u32> {
+    let mut rows: Vec<u32> = regions.into_iter().flatten().map(|(_, row)| row).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }
 
-/// The nearest rows to each vector, at most 1,024, nearest first; of which there are two for each of `ids`, which are not their
-/// own neighbours.
-fn nearest(embeddings: &Embeddings, vectors: &[f32], ids: &[u32]) -> Vec<Vec<u32>> {
-    let n = embeddings.len();
-    let cohort = Cohort::of_vectors(vectors, embeddings.dim());
-    let none = || (vec![Nearest::default(); 2 * ids.len()], Vec::new());
-    let look = |(mut lists, mut products): (Vec<Nearest>, Vec<f32>), block: usize| {
-        let first = block * Cohort::BLOCK;
-        let count = Cohort::BLOCK.min(n - first);
-        cohort.rough_cosines(embeddings, first, count, &mut products);
-        for (row, products) in (first as u32..).zip(products.chunks_exact(lists.len())) {
+/// The `count` of some rows that are nearest to row `centre`, with their cosines, in no order.
+pub(crate) fn nearest_to(
+    embeddings: &Embeddings,
+    centre: u32,
+    rows: Range<usize>,
+    count: usize,
+) -> Vec<(f32, u32)> {
+    let centre = embeddings.row(centre as usize);
+    keep_nearest(rows.into_par_iter().map(|i| (dot(centre, embeddings.row(i)), i as u32)).collect(), count)
+}
+
+/// The nearest of rows with their cosines.
+pub(crate) fn keep_nearest(mut rows: Vec<(f32, u32)>, count: usize) -> Vec<(f32, u32)> {
+    if count < rows.len() {
+        rows.select_nth_unstable_by(count, nearer);
+        rows.truncate(count);
+    }
+    rows
+}
+
+/// Random rows as each half of the coordinates sees them, for which the nearest rows are sought.
+pub(crate) struct ViewSample {
+    /// The rows.
+    pub(crate) ids: Vec<u32>,
+    rotation: Rotation,
+    /// Two vectors of each row, one for each half.
+    halves: Cohort,
+}
+
+impl ViewSample {
+    /// The rows.
+    pub(crate) fn sample(n: usize, seed: u64) -> Vec<u32> {
+        Stream::new(seed, Purpose::Views, 0, 0).sample(n, SAMPLE)
+    }
+
+    pub(crate) fn of(embeddings: &Embeddings, ids: Vec<u32>, seed: u64) -> Self {
+        let rotation = Rotation::new(seed, embeddings.dim());
+        let mut halves = Vec::with_capacity(2 * ids.len() * embeddings.dim());
+        for &id in &ids {
+            let row = embeddings.row(id as usize);
+            let one = rotation.half(row);
+            halves.extend_from_slice(&one);
+            halves.extend(row.iter().zip(&one).map(|(v, one)| v - one));
+        }
+        Self { ids, rotation, halves: Cohort::of_vectors(&halves, embeddings.dim()) }
+    }
+
+    /// No row so far, for each half of each row.
+    pub(crate) fn no_lists(&self) -> Vec<Nearest> {
+        vec![Nearest::default(); 2 * self.ids.len()]
+    }
+
+    /// Adds a few consecutive rows to the nearest so far; `products` is a buffer. A row is not near itself.
+    pub(crate) fn look(
+        &self,
+        embeddings: &Embeddings,
+        rows: Range<usize>,
+        lists: &mut [Nearest],
+        products: &mut Vec<f32>,
+    ) {
+        self.halves.rough_cosines(embeddings, rows.start, rows.len(), products);
+        for (row, products) in (rows.start as u32..).zip(products.chunks_exact(lists.len())) {
             for (at, (list, &product)) in lists.iter_mut().zip(products).enumerate() {
-                if product >= list.least && ids[at / 2] != row {
+                if product >= list.least && self.ids[at / 2] != row {
                     list.add(product, row);
                 }
             }
         }
-        (lists, products)
-    };
-    let join = |mut one: Vec<Nearest>, other: Vec<Nearest>| {
-        for (one, other) in one.iter_mut().zip(other) {
-            other.found.into_iter().for_each(|(product, row)| one.add(product, row));
-        }
-        one
-    };
-    // Every part keeps lists of its own, so there are no more parts than threads.
-    let blocks = n.div_ceil(Cohort::BLOCK);
-    let lists = (0..blocks)
-        .into_par_iter()
-        .with_min_len(blocks.div_ceil(rayon::current_num_threads()))
-        .fold(none, look)
-        .map(|(lists, _)| lists)
-        .reduce(|| none().0, join);
-    lists.into_par_iter().map(Nearest::sorted).collect()
+    }
+
+    /// The views, from the nearest of all `n` rows.
+    pub(crate) fn into_views(self, lists: Vec<Nearest>, n: usize) -> HalfViews {
+        let sizes = pairs_of_lists(lists).par_iter().map(|views| size(views, n)).collect();
+        HalfViews { sizes: Sizes::of(sizes), ids: self.ids, rotation: self.rotation }
+    }
+}
+
+/// The nearest of two parts of the rows.
+pub(crate) fn joined(mut one: Vec<Nearest>, other: Vec<Nearest>) -> Vec<Nearest> {
+    for (one, other) in one.iter_mut().zip(other) {
+        other.found.into_iter().for_each(|(product, row)| one.add(product, row));
+    }
+    one
+}
+
+/// The nearest rows by both halves, for each row of a sample.
+fn pairs_of_lists(lists: Vec<Nearest>) -> Vec<[Vec<u32>; 2]> {
+    let lists: Vec<Vec<u32>> = lists.into_par_iter().map(Nearest::sorted).collect();
+    lists.as_chunks::<2>().0.to_vec()
 }
 
 /// The nearest rows so far, and perhaps as many more.
 #[derive(Clone)]
-struct Nearest {
+pub(crate) struct Nearest {
     found: Vec<(f32, u32)>,
     /// Rows of a smaller product cannot be among the nearest.
     least: f32,
@@ -235,6 +288,18 @@ impl Nearest {
             self.found.truncate(LAST);
             self.least = self.found.iter().map(|found| found.0).fold(f32::MAX, f32::min);
         }
+    }
+
+    /// The nearest rows and their products, in no order.
+    pub(crate) fn into_rows(self) -> Vec<(f32, u32)> {
+        keep_nearest(self.found, LAST)
+    }
+
+    /// From rows and their products.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = (f32, u32)>) -> Self {
+        let mut nearest = Self::default();
+        rows.into_iter().for_each(|(product, row)| nearest.add(product, row));
+        nearest
     }
 
     fn sorted(mut self) -> Vec<u32> {
@@ -296,7 +361,7 @@ fn turn(row: &mut [f32], (a, b): (u32, u32), way: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{embeddings_and_graph, on_one_and_three_threads};
+    use crate::testing::embeddings_and_graph;
     use proptest::prelude::*;
 
     /// Identities of these sizes, in 64 columns.
@@ -363,11 +428,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_are_those_of_either_half_on_any_number_of_threads((embeddings, _) in embeddings_and_graph()) {
+        fn lists_are_those_of_either_half_in_whichever_parts_they_are_found((embeddings, _) in embeddings_and_graph()) {
             let ids: Vec<u32> = (0..embeddings.len() as u32).collect();
             let rotation = Rotation::new(3, embeddings.dim());
-            let [views, three] = on_one_and_three_threads(|| both_views(&embeddings, &rotation, &ids));
-            prop_assert_eq!(&views, &three);
+            let sample = ViewSample::of(&embeddings, ids.clone(), 3);
+            // By two parts of the rows, in whichever order.
+            let part = |rows: Range<usize>| {
+                let mut lists = sample.no_lists();
+                sample.look(&embeddings, rows, &mut lists, &mut Vec::new());
+                lists
+            };
+            let [one, other] = [part(0..ids.len() / 2), part(ids.len() / 2..ids.len())];
+            let views = pairs_of_lists(joined(one.clone(), other.clone()));
+            prop_assert_eq!(&views, &pairs_of_lists(joined(other, one)));
             for (i, views) in views.iter().enumerate() {
                 let row = embeddings.row(i);
                 let one = rotation.half(row);

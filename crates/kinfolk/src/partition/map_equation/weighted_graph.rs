@@ -42,15 +42,21 @@ impl WeightedGraph {
                 found: weights.len(),
             });
         }
-        let row = |i: usize| graph.neighbours(i).0.iter().zip(&weights[i * k..][..k]);
+        Self::of_edges(graph, |edge| weights[edge])
+    }
+
+    /// The same, where the weight of every edge is computed when it is needed.
+    pub(crate) fn of_edges(graph: &KnnGraph, weight: impl Fn(usize) -> f32 + Sync) -> Result<Self> {
+        let (n, k) = (graph.len(), graph.k());
+        let row = |i: usize| graph.neighbours(i).0.iter().copied().zip((i * k..).map(&weight));
         let wrong = |i: usize| {
             let mut edges = row(i).enumerate();
-            edges.find_map(|(column, (&target, &weight))| check_edge(n, i, column, target, weight).err())
+            edges.find_map(|(column, (target, weight))| check_edge(n, i, column, target, weight).err())
         };
         if let Some(error) = (0..n).into_par_iter().find_map_first(wrong) {
             return Err(error);
         }
-        let count = |i: usize| row(i).filter(|&(_, &weight)| weight != 0.0).count();
+        let count = |i: usize| row(i).filter(|&(_, weight)| weight != 0.0).count();
         let mut offsets = vec![0; n + 1];
         offsets[1..].par_iter_mut().enumerate().for_each(|(i, length)| *length = count(i));
         accumulate(&mut offsets);
@@ -60,9 +66,9 @@ impl WeightedGraph {
         tasks.into_par_iter().enumerate().for_each(|(task, (targets, weights))| {
             let first = task * ROWS_PER_TASK;
             let edges =
-                (first..n.min(first + ROWS_PER_TASK)).flat_map(row).filter(|&(_, &weight)| weight != 0.0);
+                (first..n.min(first + ROWS_PER_TASK)).flat_map(row).filter(|&(_, weight)| weight != 0.0);
             for ((to, weight), edge) in targets.iter_mut().zip(weights).zip(edges) {
-                (*to, *weight) = (*edge.0, *edge.1);
+                (*to, *weight) = edge;
             }
         });
         Ok(Self { offsets, targets, weights: positive })
