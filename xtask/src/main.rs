@@ -14,7 +14,7 @@ const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 const PYTHON_PACKAGES: [&str; 4] = ["numpy", "scikit-learn", "faiss-cpu", "pyarrow"];
 
 /// Packages to build and test the Python package.
-const PACKAGE_TESTS: [&str; 10] = [
+const PACKAGE_TESTS: [&str; 11] = [
     "maturin",
     "numpy",
     "scikit-learn",
@@ -25,6 +25,7 @@ const PACKAGE_TESTS: [&str; 10] = [
     "hypothesis",
     "tqdm",
     "matplotlib",
+    "ray",
 ];
 
 fn main() {

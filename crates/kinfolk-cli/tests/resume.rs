@@ -154,6 +154,12 @@ fn a_memory_that_is_too_small_is_refused_at_once_and_one_that_is_enough_changes_
     );
     // An eighth of this is less than the rows, so they go to a file, of which nothing remains.
     succeed(path, &["cluster", "set/features.npy", "-o", "enough", "--memory", "0.008g"]);
+    let message = refused(path, &["knn", "set/features.npy", "-o", "graph.npz", "--memory", "1M"], 1);
+    assert!(message.contains("the search on") && message.ends_with("1.0 MB may be used"), "{message}");
+    let train = ["train", "set/features.npy", "set/labels.npy", "-o", "model.safetensors", "--memory", "1M"];
+    let message = refused(path, &train, 1);
+    assert!(message.contains("training gcn-ve on") && message.ends_with("1.0 MB may be used"), "{message}");
+    assert!(!path.join("graph.npz").exists() && !path.join("model.safetensors").exists());
     assert_eq!(labels(path, "enough"), labels(path, "whole"));
     let left = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<String> = left.map(|name| name.to_string_lossy().into_owned()).collect();

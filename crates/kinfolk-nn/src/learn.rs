@@ -26,6 +26,12 @@ pub trait Learn: Send + Sync {
         false
     }
 
+    /// Roughly how many operations training on rows of `dim` columns takes at least, besides the search for neighbours; 0 if
+    /// that is not known.
+    fn operations(&self, _rows: usize, _dim: usize) -> f64 {
+        0.0
+    }
+
     /// Trains on the labelled rows of a problem.
     fn train(&self, problem: &Problem, checkpoints: Checkpoints<'_>, context: &Context) -> Result<Trained>;
 }
@@ -331,6 +337,9 @@ fn train_gcn(
     })
 }
 
+/// How many operations in products of matrices take as long as another one.
+const PRODUCTS: f64 = 4.0;
+
 macro_rules! gcn_learner {
     ($name:ident, $info:expr) => {
         impl Learn for $name {
@@ -348,6 +357,13 @@ macro_rules! gcn_learner {
 
             fn resumes(&self) -> bool {
                 true
+            }
+
+            /// Those of GCN-V: products of matrices, forwards and twice backwards.
+            fn operations(&self, rows: usize, dim: usize) -> f64 {
+                let hidden = GcnVParams::default().hidden as f64;
+                let products = 3.0 * 2.0 * (2.0 * dim as f64 * hidden + hidden * hidden);
+                (self.epochs * rows) as f64 * products / PRODUCTS
             }
 
             fn train(

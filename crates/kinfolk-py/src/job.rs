@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
+type StageOfJob = (String, usize, Vec<usize>, (f32, f32));
+
 /// A directory of stages, which any number of processes run block by block.
 #[pyclass(frozen, name = "Job", module = "kinfolk._kinfolk")]
 pub struct StoredJob(kinfolk::Job);
@@ -52,10 +54,11 @@ impl StoredJob {
         kinfolk::Job::open(&directory).map(Self).map_err(raise)
     }
 
-    /// The stage to run, the number of its blocks and those that are not done; None once all stages are finished.
-    fn next(&self) -> PyResult<Option<(String, usize, Vec<usize>)>> {
-        let stage = self.0.next().map_err(raise)?;
-        Ok(stage.map(|stage| (stage.name, stage.blocks, stage.left)))
+    /// The stage to run, the number of its blocks, those that are not done, and the part of a usual job at which it begins
+    /// and ends; None once all stages are finished.
+    fn next_stage(&self) -> PyResult<Option<StageOfJob>> {
+        let stage = self.0.next_stage().map_err(raise)?;
+        Ok(stage.map(|stage| (stage.name, stage.blocks, stage.left, (stage.share.start, stage.share.end))))
     }
 
     /// Runs a block on one thread.
@@ -90,11 +93,5 @@ impl StoredJob {
     /// Removes the directory.
     fn remove(&self) -> PyResult<()> {
         self.0.remove().map_err(raise)
-    }
-
-    /// The number of rows; known after the first stage.
-    #[getter]
-    fn rows(&self) -> PyResult<usize> {
-        self.0.rows().map_err(raise)
     }
 }

@@ -118,6 +118,7 @@ pub use context::{Context, Timings};
 pub use embeddings::Embeddings;
 pub use error::{Error, Result};
 pub use explain::{Criterion, Explainer, RowReason};
+pub use forecast::{announce_search, announce_training};
 pub use job::{Job, JobParams, JobStage};
 pub use knn::{KnnGraph, KnnParams, KnnReport, Search, knn_graph};
 pub use method::{Input, Method, MethodInfo, ParamKind, ParamSpec, ParamValue, Parameters};

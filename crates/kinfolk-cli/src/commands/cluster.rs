@@ -59,10 +59,6 @@ pub struct Arguments {
     /// Directory that keeps finished stages: after an interruption, the same command goes on from there
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// Memory to use, besides pages of mapped files, such as 8G or 500M; refused at once if the work needs more [default:
-    /// what is free]
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    memory: Option<u64>,
     /// Write clusters.parquet instead of clusters.csv: the same columns, smaller and faster to load
     #[arg(long)]
     parquet: bool,
@@ -186,7 +182,7 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     }
     let problem = problem.with_k(arguments.neighbours.k)?;
     let seed = arguments.neighbours.seed;
-    if arguments.memory.is_some() && !method.uses_graph(embeddings.len()) {
+    if arguments.neighbours.memory.is_some() && !method.uses_graph(embeddings.len()) {
         let name = method.info().name;
         let message = format!("--memory: expected a method that uses neighbours, found --method {name}");
         return Err(Failure::Usage(message));
@@ -197,7 +193,7 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     if parent.is_dir() {
         clusterer = clusterer.scratch(parent);
     }
-    if let Some(memory) = arguments.memory {
+    if let Some(memory) = arguments.neighbours.memory {
         clusterer = clusterer.memory(memory);
     }
     if let Some(work) = &work {
@@ -365,20 +361,6 @@ fn how(found: &Clustering) -> String {
         text += &format!(", {note}");
     }
     text
-}
-
-/// Reads a number of bytes, with K, M, G or T for thousands, millions and so on.
-fn bytes(text: &str) -> Result<u64, String> {
-    let expected = || "expected a number of bytes above 0, such as 8G, 500M or 3000000000".to_owned();
-    let (number, unit) = match text.char_indices().next_back() {
-        Some((at, 'K' | 'k')) => (&text[..at], 1e3),
-        Some((at, 'M' | 'm')) => (&text[..at], 1e6),
-        Some((at, 'G' | 'g')) => (&text[..at], 1e9),
-        Some((at, 'T' | 't')) => (&text[..at], 1e12),
-        _ => (text, 1.0),
-    };
-    let bytes = number.parse::<f64>().map_err(|_| expected())? * unit;
-    if (1.0..1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(expected()) }
 }
 
 /// Reads `--param`.

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::machine;
 use clap::Args;
 use kinfolk::io::{GraphLayout, write_graph};
-use kinfolk::{KnnReport, Progress, knn_graph};
+use kinfolk::{Context, KnnReport, Progress, announce_search, knn_graph};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -38,6 +38,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let embeddings = arguments.features.read()?;
     check_writable(&arguments.output)?;
     let params = arguments.neighbours.params(embeddings.len());
+    announce_search(&embeddings, &params, &Context::new(&bars).with_memory(arguments.neighbours.memory))?;
     let (start, cpu) = (Instant::now(), machine::cpu_time());
     let (graph, report) = knn_graph(&embeddings, &params, &bars)?;
     let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), (machine::cpu_time() - cpu).as_secs_f64());

@@ -83,6 +83,10 @@ pub struct Neighbours {
     /// Seed of all random numbers
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
+    /// Memory to use, besides pages of mapped files, such as 8G or 500M; refused at once if the work needs more [default:
+    /// what is free]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub memory: Option<u64>,
 }
 
 impl Neighbours {
@@ -132,4 +136,18 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     let mut file = kinfolk::io::AtomicFile::create(path)?;
     file.write_all(text.as_bytes()).map_err(|e| kinfolk::Error::io(path, e))?;
     Ok(file.commit()?)
+}
+
+/// Reads a number of bytes, with K, M, G or T for thousands, millions and so on.
+fn bytes(text: &str) -> Result<u64, String> {
+    let expected = || "expected a number of bytes above 0, such as 8G, 500M or 3000000000".to_owned();
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 'K' | 'k')) => (&text[..at], 1e3),
+        Some((at, 'M' | 'm')) => (&text[..at], 1e6),
+        Some((at, 'G' | 'g')) => (&text[..at], 1e9),
+        Some((at, 'T' | 't')) => (&text[..at], 1e12),
+        _ => (text, 1.0),
+    };
+    let bytes = number.parse::<f64>().map_err(|_| expected())? * unit;
+    if (1.0..1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(expected()) }
 }

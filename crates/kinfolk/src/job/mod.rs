@@ -7,6 +7,8 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `stage` | the stages, in their order |
+//! | `spec` | inputs and parameters |
 //! | `store` | the files of a job |
 //! | `inputs` | shards of rows, normalised and centred |
 //! | `estimate` | the probabilities of edges |
@@ -17,33 +19,26 @@
 
 mod estimate;
 mod inputs;
+mod spec;
+mod stage;
 mod store;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use store::Store;
 
-use crate::knn::by_blocks::{self, Search};
+use crate::knn::by_blocks::Search;
 use crate::methods::{DEFAULT_K, edge_evidence, partition};
-use crate::work::Key;
 use crate::{
-    Clustering, Context, Embeddings, Error, GraphReport, Kin, MAX_K, Method, Progress, Reason, Report,
-    Result, Search as SearchKind,
+    Clustering, Context, Embeddings, Error, GraphReport, Kin, Progress, Reason, Report, Result,
+    Search as SearchKind,
 };
 use inputs::Shards;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use spec::Spec;
+use stage::Stage;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// The version of the files.
-const FORMAT: u32 = 1;
-/// Rows of a block, if memory allows.
-const ROWS: usize = 8192;
-const LEAST_ROWS: usize = 1024;
-/// Memory that a process takes whatever it does, and that a row of a block takes at most.
-const BASE: u64 = 128 << 20;
-const OF_ROW: u64 = 96 << 10;
 
 /// How all rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -86,84 +81,6 @@ pub struct JobParams {
     pub block_rows: Option<usize>,
 }
 
-/// A stage of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-enum Stage {
-    /// The shapes of the shards.
-    Shapes,
-    /// Rows of unit length.
-    Rows,
-    /// Sums of rows, for what all rows share.
-    Sums,
-    /// Rows without it.
-    Centring,
-    Search(by_blocks::Stage),
-    Estimate(estimate::Stage),
-    Done,
-}
-
-impl Stage {
-    /// Whether its parts are still read by the next stage, which removes them.
-    fn has_additions(self) -> bool {
-        use by_blocks::Stage::{Ends, Look};
-        matches!(self, Stage::Search(Ends { .. } | Look { .. }))
-    }
-}
-
-impl Stage {
-    /// Arrays that are not needed once it is finished.
-    fn stale(self) -> Vec<String> {
-        match self {
-            Stage::Centring => vec!["sums".to_owned()],
-            Stage::Search(stage) => Search::stale(stage),
-            Stage::Estimate(estimate::Stage::BothEnds) => vec!["own".to_owned()],
-            Stage::Estimate(estimate::Stage::Check) => vec!["raw".to_owned()],
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Stage::Shapes => f.write_str("shapes"),
-            Stage::Rows => f.write_str("rows"),
-            Stage::Sums => f.write_str("sums"),
-            Stage::Centring => f.write_str("centring"),
-            Stage::Search(stage) => stage.fmt(f),
-            Stage::Estimate(stage) => stage.fmt(f),
-            Stage::Done => f.write_str("done"),
-        }
-    }
-}
-
-/// What a job is about; kept in its directory.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Spec {
-    format: u32,
-    key: Key,
-    paths: Vec<PathBuf>,
-    /// Names and values of the parameters of the method.
-    parameters: Vec<(String, String)>,
-    k: Option<usize>,
-    /// The recall that is asked for; 1 is an exact search.
-    recall: Option<f32>,
-    seed: u64,
-    dim: Option<usize>,
-    array: Option<String>,
-    blocks: Blocks,
-}
-
-impl Spec {
-    fn method(&self) -> Result<Kin> {
-        let mut method = Kin::default();
-        for (name, value) in &self.parameters {
-            method.parameters_mut().set(name, value)?;
-        }
-        Ok(method)
-    }
-}
-
 /// Clustering by many processes.
 ///
 /// ```
@@ -176,7 +93,7 @@ impl Spec {
 /// # let faces = directory.join("faces.npy");
 /// # kinfolk::io::write_npy_f32(&faces, embeddings.as_slice(), embeddings.dim())?;
 /// let job = Job::create(&directory.join("job"), &[faces], &JobParams::default())?;
-/// while let Some(stage) = job.next()? {
+/// while let Some(stage) = job.next_stage()? {
 ///     // Each of them could be run by another process, which opens the job.
 ///     for block in stage.left {
 ///         job.run(&stage.name, block)?;
@@ -202,6 +119,8 @@ pub struct JobStage {
     pub blocks: usize,
     /// The blocks that are not done, ascending.
     pub left: Vec<usize>,
+    /// The part of a usual job, from 0 to 1, at which it begins and ends.
+    pub share: Range<f32>,
 }
 
 impl Job {
@@ -210,18 +129,13 @@ impl Job {
         if directory.exists() && !directory.is_dir() {
             return Err(Error::format(directory, "a directory for a job", "a file"));
         }
-        let spec = new_spec(paths, params)?;
+        let spec = Spec::new(paths, params)?;
         let store = Store::new(directory);
         if let Some(there) = store.facts::<Spec>("job")? {
-            let refuse = |expected: String, found: String| {
-                let expected = format!("a job with {expected} (remove the directory to begin anew)");
-                Err(Error::format(directory, expected, found))
-            };
-            if there.format != FORMAT {
-                return refuse(format!("format {FORMAT}"), there.format.to_string());
-            }
+            there.check(directory)?;
             if let Some((expected, found)) = spec.key.difference(&there.key) {
-                return refuse(expected, found);
+                let expected = format!("a job with {expected} (remove the directory to begin anew)");
+                return Err(Error::format(directory, expected, found));
             }
             return Ok(Self { store, spec: there });
         }
@@ -237,9 +151,7 @@ impl Job {
         let Some(spec) = store.facts::<Spec>("job")? else {
             return Err(Error::format(directory, "the directory of a job", "none"));
         };
-        if spec.format != FORMAT {
-            return Err(Error::format(directory, format!("format {FORMAT}"), spec.format.to_string()));
-        }
+        spec.check(directory)?;
         Ok(Self { store, spec })
     }
 
@@ -249,7 +161,7 @@ impl Job {
     }
 
     /// The stage whose blocks are to be run, or which is to be finished if none is left; `None` once all are.
-    pub fn next(&self) -> Result<Option<JobStage>> {
+    pub fn next_stage(&self) -> Result<Option<JobStage>> {
         let stage = self.stage()?;
         if stage == Stage::Done {
             return Ok(None);
@@ -257,7 +169,7 @@ impl Job {
         let (name, blocks) = (stage.to_string(), self.blocks(stage)?);
         self.store.begin(&name)?;
         let left = (0..blocks).filter(|&block| !self.store.is_done(&name, block)).collect();
-        Ok(Some(JobStage { name, blocks, left }))
+        Ok(Some(JobStage { name, blocks, left, share: stage.share() }))
     }
 
     /// Runs a block of the present stage.
@@ -435,79 +347,4 @@ impl Job {
         let known_size = self.spec.method()?.identity_size();
         Ok(estimate::Estimation { search, known_size, seed: self.spec.seed, blocks: self.spec.blocks })
     }
-}
-
-fn new_spec(paths: &[PathBuf], params: &JobParams) -> Result<Spec> {
-    let JobParams { method, k, search, seed, dim, array, memory, block_rows } = params;
-    let wrong = |field, expected, found: String| Err(Error::Parameter { field, expected, found });
-    if paths.is_empty() {
-        return wrong("paths", "at least one file of embeddings", "none".to_owned());
-    }
-    if method.model().is_some() {
-        return wrong("model", "none in a job", "one".to_owned());
-    }
-    let all: Vec<(String, String)> = method
-        .parameters()
-        .specs()
-        .iter()
-        .map(|spec| (spec.name.to_owned(), method.parameters().get(spec.name).unwrap_or_default()))
-        .collect();
-    if let Some((_, bound)) = all.iter().find(|(name, bound)| name == "super_vertices" && bound != "1") {
-        return wrong("super_vertices", "1 in a job, which contracts nothing", bound.clone());
-    }
-    match k {
-        Some(0) => return wrong("k", "at least 1", "0".to_owned()),
-        Some(k) if *k > MAX_K => return wrong("k", "at most 1024 neighbours", k.to_string()),
-        _ => {}
-    }
-    let recall = match search {
-        SearchKind::Auto => None,
-        SearchKind::Exact => Some(1.0),
-        SearchKind::Recall(recall) if *recall > 0.0 && *recall <= 1.0 => Some(*recall),
-        SearchKind::Recall(recall) => {
-            return wrong("recall", "a number above 0, at most 1", recall.to_string());
-        }
-    };
-    let rows = match (block_rows, memory) {
-        (Some(rows), _) => *rows,
-        (None, None) => ROWS,
-        (None, Some(memory)) => {
-            let rows = (memory.saturating_sub(BASE) / OF_ROW) as usize;
-            if rows < LEAST_ROWS {
-                let (what, needed) = ("a block of a job".to_owned(), BASE + LEAST_ROWS as u64 * OF_ROW);
-                return Err(Error::Memory { what, needed, budget: *memory });
-            }
-            rows.min(ROWS)
-        }
-    };
-    let mut key = Key::new().with("number of shards", paths.len());
-    let mut absolute = Vec::new();
-    for (shard, path) in paths.iter().enumerate() {
-        let path = std::path::absolute(path).map_err(|e| Error::io(path, e))?;
-        let length = std::fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len();
-        key = key.with(&format!("shard {shard}"), format!("{}, {length} bytes", path.display()));
-        absolute.push(path);
-    }
-    let or_auto = |value: Option<String>| value.unwrap_or_else(|| "auto".to_owned());
-    key = key
-        .with("k", or_auto(k.map(|k| k.to_string())))
-        .with("recall", or_auto(recall.map(|recall| recall.to_string())))
-        .with("seed", seed)
-        .with("dim", or_auto(dim.map(|dim| dim.to_string())))
-        .with("array", or_auto(array.clone()));
-    for (name, value) in &all {
-        key = key.with(name, value);
-    }
-    Ok(Spec {
-        format: FORMAT,
-        key,
-        paths: absolute,
-        parameters: all,
-        k: *k,
-        recall,
-        seed: *seed,
-        dim: *dim,
-        array: array.clone(),
-        blocks: Blocks { rows },
-    })
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::io::{write_npy_f32, write_npy_i64};
 use crate::random::{Purpose, Stream};
 use crate::synth::{Synth, SynthParams};
-use crate::{Clusterer, Problem};
+use crate::{Clusterer, Method, Problem};
 use std::fs;
 use tempfile::TempDir;
 
@@ -30,14 +30,14 @@ fn shards(directory: &Path, rows: &Embeddings, lengths: &[usize]) -> Vec<PathBuf
 fn run(job: &Job, seed: u64) -> Vec<String> {
     let mut stream = Stream::new(seed, Purpose::Image, 0, 0);
     let mut names = Vec::new();
-    while let Some(JobStage { name, mut left, .. }) = job.next().unwrap() {
+    while let Some(JobStage { name, mut left, .. }) = job.next_stage().unwrap() {
         let again: Vec<usize> = left.iter().copied().filter(|block| block % 3 == 1).collect();
         left.extend(again);
         stream.shuffle(&mut left);
         for block in left {
             Job::open(job.directory()).unwrap().run(&name, block).unwrap();
         }
-        assert!(job.next().unwrap().unwrap().left.is_empty());
+        assert!(job.next_stage().unwrap().unwrap().left.is_empty());
         job.finish(&name).unwrap();
         names.push(name);
     }
@@ -124,7 +124,7 @@ fn a_job_goes_on_where_it_was_and_refuses_another() {
     let at = directory.path().join("job");
     let params = JobParams { block_rows: Some(256), ..JobParams::default() };
     let job = Job::create(&at, &paths, &params).unwrap();
-    let stage = job.next().unwrap().unwrap();
+    let stage = job.next_stage().unwrap().unwrap();
     assert_eq!((&*stage.name, stage.blocks, stage.left), ("shapes", 2, vec![0, 1]));
     job.run("shapes", 1).unwrap();
     let message = |result: Result<()>| result.unwrap_err().to_string();
@@ -137,7 +137,7 @@ fn a_job_goes_on_where_it_was_and_refuses_another() {
     let text = message(job.result(&()).map(drop));
     assert!(text.ends_with("expected a job whose stages are finished, found one in stage shapes"), "{text}");
     let again = Job::create(&at, &paths, &params).unwrap();
-    assert_eq!(again.next().unwrap().unwrap().left, [0]);
+    assert_eq!(again.next_stage().unwrap().unwrap().left, [0]);
     let others = JobParams { seed: 1, ..params.clone() };
     let text = message(Job::create(&at, &paths, &others).map(drop));
     assert!(
@@ -162,7 +162,7 @@ fn bad_shards_are_named() {
         let at = TempDir::new().unwrap();
         let job = Job::create(&at.path().join("job"), paths, &JobParams::default());
         let all = job.and_then(|job| {
-            while let Some(stage) = job.next()? {
+            while let Some(stage) = job.next_stage()? {
                 stage.left.iter().try_for_each(|&block| job.run(&stage.name, block))?;
                 job.finish(&stage.name)?;
             }

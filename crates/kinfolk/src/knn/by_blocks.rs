@@ -6,7 +6,7 @@
 //! | `sample`, `centroids-I`, `nearest` | k-means |
 //! | `list-of`, `order`, `starts`, `near` | the lists |
 //! | `codes-*`, `packed-*` | rows as int8, by position |
-//! | `truth-*`, `reaches` | a sample, which chooses the reach and measures the recall |
+//! | `truth-*` | a sample, which chooses the reach and measures the recall |
 //! | `found-*` | the graph by position, after each step |
 //! | `ids`, `similarities` | the graph |
 
@@ -14,7 +14,7 @@ use super::candidates::Candidate;
 use super::codes::{Codes, Packed};
 use super::copies::Copies;
 use super::index::{Index, order_equals, pack, worst_rest};
-use super::join::{Reaches, SAMPLE, Truth, has_stalled, list_count, measure_recall, sample};
+use super::join::{Reaches, Truth, has_stalled, list_count, measure_recall, sample};
 use super::kernel::{Kernel, PANEL, STEP};
 use super::layout::Layout;
 use super::lists::{ITERATIONS, Lists};
@@ -265,15 +265,16 @@ impl Search {
             Stage::Sample => {
                 let index = self.index(store, rows)?;
                 let positions = store.array::<u32>("truth-positions")?;
-                let first = block * QUERIES;
+                let (first, to_choose) = (block * QUERIES, positions.len() / 2);
                 let positions = &positions[first..positions.len().min(first + QUERIES)];
                 let (mut sweep, mut found) = (index.sweep(), Found::default());
                 let neighbours = index.exact_neighbours(&mut sweep, positions, k);
                 neighbours.iter().for_each(|row| found.push(row));
                 found.put(store, ["truth-ids", "truth-similarities"], first * k)?;
-                for (at, &position) in (first..SAMPLE).zip(positions) {
-                    let reaches = index.reaches(&mut sweep, position, k);
-                    store.put("reaches", at * self.lists, &reaches)?;
+                for ((at, &position), neighbours) in (first..to_choose).zip(positions).zip(neighbours) {
+                    let truth = Truth { position, neighbours };
+                    let reaches = Reaches::of_row(&index, &mut sweep, &truth, k);
+                    store.put("truth-reaches", at * k, &reaches)?;
                 }
                 Ok(())
             }
@@ -420,11 +421,12 @@ impl Search {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let codes = ["codes-bytes", "codes-scale", "codes-rest", "codes-sum"];
         let packed = ["packed-bytes", "packed-ids", "packed-scale"];
+        let truth = ["truth-positions", "truth-ids", "truth-similarities", "truth-reaches"];
         match stage {
             Stage::Assign { iteration } => vec![format!("centroids-{iteration}")],
             Stage::Lists => names(&["list-of", "sample", "nearest"]),
             Stage::Add { attempt, round } => Step { attempt, round }.names().to_vec(),
-            Stage::Exact | Stage::Graph => names(&[codes.as_slice(), &packed, &["reaches"]].concat()),
+            Stage::Exact | Stage::Graph => names(&[codes.as_slice(), &packed, &truth].concat()),
             Stage::Fill => names(&NAMES_OF_DIFFERENT),
             _ => Vec::new(),
         }
@@ -436,15 +438,10 @@ impl Search {
     }
 
     fn next_attempt(&mut self, store: &Store) -> Result<Stage> {
-        let layout = read_layout(store)?;
-        let mut truth = self.truth(store)?;
-        truth.truncate(truth.len() / 2);
-        let reaches = store.array_of::<f32>("reaches", truth.len() * self.lists)?;
-        let of_lists = reaches.chunks_exact(self.lists).map(<[f32]>::to_vec).collect();
-        let reaches = Reaches::from_lists(&layout, &truth, of_lists);
+        let reaches = Reaches::of_rows(store.array("truth-reaches")?.to_vec());
         let attempt = self.attempts.len();
         let missed = (1.0 - self.recall) / (1u64 << attempt) as f32;
-        let (reach, most) = reaches.choose(&layout.first_panels(), missed);
+        let (reach, most) = reaches.choose(missed);
         self.attempts.push(Attempt { reach: reach.to_bits(), most });
         store.set_facts(FACTS, &self)?;
         Ok(Stage::Search { attempt })

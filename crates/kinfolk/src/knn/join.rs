@@ -3,17 +3,16 @@
 //! Rows are assigned to lists around centroids. The rows of a list first search the lists nearest to it, which gives each an
 //! estimate s_K of its K-th similarity; then every row searches the lists whose centroids score at least s_K - reach with it. So a
 //! row with K near neighbours searches few lists and one without searches many. Within a list every row is scored as int8, and the
-//! remaining candidates are computed exactly (`index`). Then the other ends of all edges, and neighbours of neighbours, are added
-//! (`refine`) until the recall is reached.
+//! remaining candidates are computed exactly (`index`). Then the other ends of all edges are added and, if the recall is missed all
+//! the same, neighbours of neighbours (`refine`).
 //!
 //! `reach` follows from a sample of rows with exact neighbours. For each of these neighbours, the reach that would have found it is
-//! known; their R-quantile finds the share R. How much is left to the refinement is decided by the number of rows that the sample
-//! would search. A second sample measures the recall.
+//! known; their R-quantile finds the share R. The other ends of edges find more, so a smaller share is enough. A second sample
+//! measures the recall.
 
 use super::candidates::Candidate;
 use super::index::Index;
-use super::kernel::{Kernel, PANEL};
-use super::layout::Layout;
+use super::kernel::Kernel;
 use super::lists::Lists;
 use super::refine::Refinement;
 use super::sweep::Sweep;
@@ -28,20 +27,10 @@ pub(super) const SAMPLE: usize = 512;
 /// A round after which this share of what was missed is still missed is the last.
 const STALLED: f32 = 0.9;
 
-/// A number of rounds of refinement.
-struct Way {
-    /// The share of what the search missed that is still missed afterwards.
-    missed: f32,
-    /// Its cost for a row, in rows of searched lists.
-    cost: f32,
-}
-
-/// No round, one, two. Measured with K = 80 on synthetic sets of 102,000 and 584,120 rows.
-const WAYS: [Way; 3] = [
-    Way { missed: 0.45, cost: 0.0 },
-    Way { missed: 0.24, cost: 27_000.0 },
-    Way { missed: 0.18, cost: 36_000.0 },
-];
+/// The share of what the search missed that is still missed once the other ends of edges are added: 0.37 to 0.45 on synthetic sets
+/// of 102,000 to 2,040,000 rows. That leaves nothing to rounds of refinement: one costs as much as scoring 30,000 to 100,000 rows
+/// more for each row (584,120 and 2,040,000 rows), which would find as much.
+const MISSED_AFTER_ENDS: f32 = 0.45;
 /// A first graph that misses more has too few edges to go on from.
 const MOST_MISSED: f32 = 0.3;
 
@@ -64,7 +53,7 @@ pub(super) fn join(
     let mut missed = 1.0 - recall;
     let mut attempt = 0;
     loop {
-        let (reach, most) = reaches.choose(&index.first_panel, missed);
+        let (reach, most) = reaches.choose(missed);
         let mut graph = index.search(k, reach, journal.map(|journal| (journal, attempt)), progress)?;
         let mut refinement = Refinement::start(&mut graph);
         let mut measured = measure_recall(&graph, to_measure);
@@ -100,9 +89,12 @@ pub(super) fn has_stalled(before: f32, after: f32) -> bool {
     1.0 - after > STALLED * (1.0 - before)
 }
 
-/// Few lists make long ones to search, many lists take long to choose from. From 7 to 12 times the root of N cost about the same.
+/// Few lists make long ones to search, many take long to find and to choose from. Up to 500,000 rows 7 to 12 times the root of N
+/// cost about the same; in larger sets rows search more, and more lists pay: 12 to 24 times the root at 2,040,000 rows.
 pub(super) fn list_count(n: usize) -> usize {
-    ((8.0 * (n as f64).sqrt()) as usize).clamp(1, n)
+    let rows = n as f64;
+    let more = (rows / 5e5).max(1.0).sqrt().sqrt();
+    ((8.0 * rows.sqrt() * more * more.sqrt()) as usize).clamp(1, n)
 }
 
 /// A row of the sample with its true neighbours, all by position.
@@ -147,50 +139,32 @@ pub(super) fn measure_recall(graph: &KnnGraph, truth: &[Truth]) -> f32 {
     found.sum::<usize>() as f32 / (truth.len() * graph.k()) as f32
 }
 
-/// What a reach finds and costs, on a sample.
-pub(super) struct Reaches {
-    /// The reach that finds each true neighbour, ascending: minus infinity if the first look does.
-    of_neighbours: Vec<f32>,
-    /// For each row the reach within which it searches each list: minus infinity for those of its first look.
-    of_lists: Vec<Vec<f32>>,
-}
+/// The reach that finds each true neighbour of a sample, ascending: minus infinity if the first look does.
+pub(super) struct Reaches(Vec<f32>);
 
 impl Reaches {
     fn of(index: &Index, truth: &[Truth], k: usize) -> Self {
-        let of_row = |sweep: &mut Sweep, truth: &Truth| index.reaches(sweep, truth.position, k);
-        let of_lists = truth.par_iter().map_init(|| index.sweep(), of_row).collect();
-        Self::from_lists(&index.layout, truth, of_lists)
+        let of_row = |sweep: &mut Sweep, truth: &Truth| Self::of_row(index, sweep, truth, k);
+        Self::of_rows(truth.par_iter().map_init(|| index.sweep(), of_row).flatten().collect())
     }
 
-    /// From the reaches within which each row of the sample searches each list.
-    pub(super) fn from_lists(layout: &Layout, truth: &[Truth], of_lists: Vec<Vec<f32>>) -> Self {
-        let of_row = |(truth, reaches): (&Truth, &Vec<f32>)| -> Vec<f32> {
-            truth.neighbours.iter().map(|neighbour| reaches[layout.list_at(neighbour.id)]).collect()
-        };
-        let mut of_neighbours: Vec<f32> = truth.iter().zip(&of_lists).flat_map(of_row).collect();
-        of_neighbours.sort_unstable_by(f32::total_cmp);
-        Reaches { of_neighbours, of_lists }
+    /// Those of one row.
+    pub(super) fn of_row(index: &Index, sweep: &mut Sweep, truth: &Truth, k: usize) -> Vec<f32> {
+        let of_lists = index.reaches(sweep, truth.position, k);
+        truth.neighbours.iter().map(|neighbour| of_lists[index.layout.list_at(neighbour.id)]).collect()
     }
 
-    /// The reach that costs least if the graph may miss this share in the end; and whether there is no larger one. Lists have
-    /// their `first_panel`.
-    pub(super) fn choose(&self, first_panel: &[usize], missed: f32) -> (f32, bool) {
-        let count = self.of_neighbours.len();
-        let way = |way: &Way| {
-            let found = 1.0 - (missed / way.missed).min(MOST_MISSED);
-            let at = ((found * count as f32).ceil() as usize).clamp(1, count) - 1;
-            let reach = self.of_neighbours[at];
-            let searched = |lists: &Vec<f32>| -> usize {
-                let panels = lists.iter().zip(first_panel.windows(2));
-                let within = panels.filter(|(needed, _)| (f32::MIN..=reach).contains(needed));
-                within.map(|(_, panels)| (panels[1] - panels[0]) * PANEL).sum()
-            };
-            let rows: usize = self.of_lists.par_iter().map(searched).sum();
-            let cost = rows as f32 / self.of_lists.len() as f32 + way.cost;
-            (cost, reach, at + 1 == count)
-        };
-        let ways = WAYS.iter().map(way);
-        let (_, reach, most) = ways.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there is a way");
-        (reach, most)
+    /// From those of all rows.
+    pub(super) fn of_rows(mut reaches: Vec<f32>) -> Self {
+        reaches.sort_unstable_by(f32::total_cmp);
+        Self(reaches)
+    }
+
+    /// The reach after which the graph misses this share in the end; and whether there is no larger one.
+    pub(super) fn choose(&self, missed: f32) -> (f32, bool) {
+        let count = self.0.len();
+        let found = 1.0 - (missed / MISSED_AFTER_ENDS).min(MOST_MISSED);
+        let at = ((found * count as f32).ceil() as usize).clamp(1, count) - 1;
+        (self.0[at], at + 1 == count)
     }
 }

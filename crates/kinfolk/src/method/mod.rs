@@ -52,6 +52,11 @@ pub trait Method: Send + Sync {
         if self.uses_graph(rows) { needed_memory(rows, dim, k, exact) } else { 0 }
     }
 
+    /// Bytes of rows that it writes anew, which go to a file where that is much of the memory ([`Context::scratch`]).
+    fn rewritten_rows(&self, _rows: usize, _dim: usize) -> u64 {
+        0
+    }
+
     /// Clusters the rows of a problem.
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering>;
 }

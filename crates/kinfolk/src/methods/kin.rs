@@ -188,6 +188,10 @@ impl Method for Kin {
         needed_memory(rows, dim, k, exact).max((rows * (26 * k + 64)) as u64)
     }
 
+    fn rewritten_rows(&self, rows: usize, dim: usize) -> u64 {
+        (4 * rows * dim) as u64
+    }
+
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {
         self.params.check()?;
         let bound = self.params.super_vertices;
