@@ -5,12 +5,12 @@
 //! floats.
 
 use crate::values::Values;
-use crate::{Error, Result};
+use crate::{Context, Error, Result};
 use bytes::Bytes;
 use memmap2::Mmap;
 use rayon::prelude::*;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -73,9 +73,7 @@ impl Embeddings {
             normalise_rows(piece, dim, first, place, |i, _, values| read(first + i, values))?;
             (&file).write_all(bytemuck::cast_slice(piece)).map_err(|e| Error::io(&path, e))?;
         }
-        // SAFETY: without a name, no other process can change the file.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(&path, e))?;
-        Ok(Self::from_unit_bytes(Bytes::from_owner(map), dim))
+        map_nameless(&path, &file, dim)
     }
 
     /// Rows of native f32 in memory that something else owns, such as a NumPy array. They are used in place
@@ -139,6 +137,70 @@ impl Embeddings {
     pub fn is_mapped(&self) -> bool {
         matches!(self.rows, Values::Mapped(_))
     }
+}
+
+/// Embeddings whose rows are found in any order. They are those of [`Embeddings::from_rows`], but large ones are never in memory as
+/// a whole: they go to a file without a name in the directory of [`Context::scratch`].
+#[derive(Debug)]
+pub struct ScatteredRows {
+    dim: usize,
+    place: &'static str,
+    storage: Storage,
+    values: Vec<f64>,
+    unit: Vec<f32>,
+}
+
+#[derive(Debug)]
+enum Storage {
+    Memory(Vec<f32>),
+    File(PathBuf, File),
+}
+
+impl ScatteredRows {
+    /// For so many rows, at least one of each number of which must be [`put`](Self::put). `place` names them in errors.
+    pub fn new(rows: usize, dim: usize, place: &'static str, context: &Context) -> Result<Self> {
+        check_shape(rows * dim, dim, place)?;
+        let file = match context.scratch() {
+            Some(directory) if context.memory().is_large(4 * (rows * dim) as u64) => nameless(directory)?,
+            _ => None,
+        };
+        let storage = match file {
+            Some((path, file)) => Storage::File(path, file),
+            None => Storage::Memory(vec![0.0; rows * dim]),
+        };
+        Ok(Self { dim, place, storage, values: vec![0.0; dim], unit: vec![0.0; dim] })
+    }
+
+    /// Normalises a row and keeps it as row `i`.
+    pub fn put(&mut self, i: usize, row: &[f32]) -> Result<()> {
+        self.values.iter_mut().zip(row).for_each(|(value, &v)| *value = v.into());
+        match &mut self.storage {
+            Storage::Memory(rows) => {
+                normalise_row(&mut self.values, &mut rows[i * self.dim..][..self.dim], i, self.place)
+            }
+            Storage::File(path, file) => {
+                normalise_row(&mut self.values, &mut self.unit, i, self.place)?;
+                file.seek(SeekFrom::Start((i * size_of_val(&*self.unit)) as u64))
+                    .and_then(|_| file.write_all(bytemuck::cast_slice(&self.unit)))
+                    .map_err(|e| Error::io(path, e))
+            }
+        }
+    }
+
+    /// The embeddings, once every row was put.
+    pub fn finish(self) -> Result<Embeddings> {
+        match self.storage {
+            Storage::Memory(rows) => Ok(Embeddings::from_unit_rows(rows, self.dim)),
+            Storage::File(path, file) => map_nameless(&path, &file, self.dim),
+        }
+    }
+}
+
+/// Maps unit rows that were written to a file without a name.
+fn map_nameless(path: &Path, file: &File, dim: usize) -> Result<Embeddings> {
+    // SAFETY: without a name, no other process can change the file.
+    let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(path, e))?;
+    Ok(Embeddings::from_unit_bytes(Bytes::from_owner(map), dim))
 }
 
 /// A new file whose name is removed again, and what it was called; none where an open file keeps its name.
@@ -331,6 +393,27 @@ mod tests {
         );
         let nowhere = Embeddings::in_file(&directory.path().join("none"), rows, 2, "m", read);
         assert!(nowhere.unwrap_err().to_string().contains("none/.kinfolk-"));
+    }
+
+    #[test]
+    fn scattered_rows_are_those_in_order_in_memory_and_in_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let (rows, dim) = (100, 3);
+        let data: Vec<f32> = (0..rows * dim).map(|at| (at * at % 31) as f32 - 7.5).collect();
+        let expected = Embeddings::from_rows(data.clone(), dim, "m").unwrap();
+        let in_memory = Context::default().with_memory(Some(1 << 20));
+        let in_file = Context::default().with_memory(Some(100)).with_scratch(Some(directory.path()));
+        for (context, mapped) in [(in_memory, false), (in_file, cfg!(unix))] {
+            let mut scattered = ScatteredRows::new(rows, dim, "m", &context).unwrap();
+            for i in (0..rows).map(|i| i * 37 % rows) {
+                scattered.put(i, &data[i * dim..][..dim]).unwrap();
+            }
+            let message = scattered.put(7, &[0.0; 3]).unwrap_err().to_string();
+            assert_eq!(message, "m: row 7: expected a row of non-zero length, found 3 zeros");
+            let found = scattered.finish().unwrap();
+            assert_eq!((found.is_mapped(), found.as_slice()), (mapped, expected.as_slice()));
+        }
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]

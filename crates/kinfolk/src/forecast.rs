@@ -55,9 +55,13 @@ pub(crate) fn announce(method: &dyn Method, problem: &Problem, context: &Context
     let large = method.rewritten_rows(n, dim);
     let written = if context.scratch().is_some() && context.memory().is_large(large) { large } else { 0 };
     let kept = if context.work().is_some() { n * (KEPT * k + 8) } else { 0 };
+    let (search, of_search) = match searches {
+        true => (search_seconds(n, dim, exact), needed_memory(n, dim, k, exact)),
+        false => (0.0, 0),
+    };
     let needs = Needs {
-        seconds: own + if searches { search_seconds(n, dim, exact) } else { 0.0 },
-        memory: method.memory(n, dim, k, exact),
+        seconds: own + search,
+        memory: method.memory(n, dim, k).max(of_search),
         disk: written + kept as u64,
     };
     let what = describe(method.info().name, rows);

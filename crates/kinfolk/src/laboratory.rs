@@ -3,6 +3,7 @@
 
 pub use crate::centre::centred;
 pub use crate::connectivity::structural::{EdgeExamples, EdgeTraining, fit_edge_model};
+pub use crate::embeddings::ScatteredRows;
 pub use crate::graph::weighted_sum;
 pub use crate::io::read_integers;
 pub use crate::knn::Kernel;

@@ -3,8 +3,8 @@
 //! F_{l+1} = relu([F_l, A~ F_l] W_l + b_l), F_0 the embeddings; confidence = head(F_L).
 //!
 //! Rows are taken in blocks of [`BLOCK`], in an order in which neighbours are near one another: each task gathers
-//! its rows of [F, A~F], multiplies, and hands the rows of the result back. Besides the features, the graph and F_L
-//! (which is stored only on request), memory is [`WAVE`] blocks. With more than one layer there are two F at a time.
+//! its rows of [F, A~F], multiplies, and hands the rows of the result back. Besides the features and the graph, memory is
+//! [`WAVE`] blocks; what becomes of F_L is up to the caller. With more than one layer there are two F at a time.
 //!
 //! Cost, with D columns and H outputs: 4 N D H operations for a layer, 2 N H (H + 1) for the head, and the
 //! product with the adjacency.
@@ -33,6 +33,9 @@ pub struct VertexEstimate {
 /// Makes the graph of a convolution from the outputs of the one before, row-major, not normalised.
 pub type GraphOf<'a> = dyn FnMut(Vec<f32>) -> Result<Adjacency> + 'a;
 
+/// Takes a row of the output of a convolution and its number.
+pub type RowOf<'a> = dyn FnMut(usize, &[f32]) -> Result<()> + 'a;
+
 /// Applies GCN-V to all vertices; keeps F_L if `keep_embeddings`.
 pub fn vertex_confidence(
     network: &GraphNetwork,
@@ -41,7 +44,26 @@ pub fn vertex_confidence(
     keep_embeddings: bool,
     progress: &dyn Progress,
 ) -> Result<VertexEstimate> {
-    estimate(network, features, adjacency, None, keep_embeddings, progress)
+    let width = network.width();
+    let mut embeddings = vec![0.0; if keep_embeddings { adjacency.len() * width } else { 0 }];
+    let mut copy = |i: usize, row: &[f32]| {
+        embeddings[i * width..][..width].copy_from_slice(row);
+        Ok(())
+    };
+    let keep: Option<&mut RowOf> = if keep_embeddings { Some(&mut copy) } else { None };
+    let confidence = estimate(network, features, adjacency, None, keep, progress)?;
+    Ok(VertexEstimate { confidence, embeddings })
+}
+
+/// Applies GCN-V to all vertices and hands every row of F_L over as it is computed, in an order of its own.
+pub fn vertex_confidence_and_rows(
+    network: &GraphNetwork,
+    features: &Embeddings,
+    adjacency: &Adjacency,
+    keep: &mut RowOf,
+    progress: &dyn Progress,
+) -> Result<Vec<f32>> {
+    estimate(network, features, adjacency, None, Some(keep), progress)
 }
 
 /// Applies GCN-V whose convolutions after the first aggregate over graphs of their own, which `graph_of` makes.
@@ -52,7 +74,8 @@ pub fn vertex_confidence_on_graphs(
     graph_of: &mut GraphOf,
     progress: &dyn Progress,
 ) -> Result<VertexEstimate> {
-    estimate(network, features, adjacency, Some(graph_of), false, progress)
+    let confidence = estimate(network, features, adjacency, Some(graph_of), None, progress)?;
+    Ok(VertexEstimate { confidence, embeddings: Vec::new() })
 }
 
 fn estimate(
@@ -60,9 +83,9 @@ fn estimate(
     features: &Embeddings,
     adjacency: &Adjacency,
     mut graph_of: Option<&mut GraphOf>,
-    keep_embeddings: bool,
+    mut keep: Option<&mut RowOf>,
     progress: &dyn Progress,
-) -> Result<VertexEstimate> {
+) -> Result<Vec<f32>> {
     check(network, features, adjacency)?;
     let layers = network.convolutions.len();
     progress.begin("confidence", (adjacency.len() * layers) as u64);
@@ -76,22 +99,20 @@ fn estimate(
             _ => None,
         };
         let adjacency = own.as_ref().unwrap_or(adjacency);
-        let keep = !last || keep_embeddings;
-        let convolution = Convolution {
-            dense: Dense::new(layer),
-            dim: layer.inputs / 2,
-            adjacency,
-            head: last.then_some(&head),
-            keep,
-        };
+        let head = last.then_some(&head);
+        let convolution = Convolution { dense: Dense::new(layer), dim: layer.inputs / 2, adjacency, head };
         let x = if l == 0 { features.as_slice() } else { &input };
-        (input, confidence) = convolution.apply_to_all(x, progress)?;
+        if last {
+            confidence = convolution.apply_to_all(x, keep.take(), progress)?;
+        } else {
+            input = convolution.outputs(x, progress)?;
+        }
     }
     if let Some(row) = confidence.iter().position(|c| !c.is_finite()) {
         let found = confidence[row].into();
         return Err(Error::NotFinite { place: "confidence by GCN-V".to_owned(), row, column: 0, found });
     }
-    Ok(VertexEstimate { confidence, embeddings: input })
+    Ok(confidence)
 }
 
 /// F_1 of all vertices.
@@ -105,8 +126,8 @@ pub(crate) fn first_convolution(
     check(network, features, adjacency)?;
     let layer = &network.convolutions[0];
     let dense = Dense::new(layer);
-    let convolution = Convolution { dense, dim: layer.inputs / 2, adjacency, head: None, keep: true };
-    Ok(convolution.apply_to_all(features.as_slice(), progress)?.0)
+    let convolution = Convolution { dense, dim: layer.inputs / 2, adjacency, head: None };
+    convolution.outputs(features.as_slice(), progress)
 }
 
 fn check(network: &GraphNetwork, features: &Embeddings, adjacency: &Adjacency) -> Result<()> {
@@ -146,24 +167,39 @@ struct Convolution<'a> {
     adjacency: &'a Adjacency,
     /// What follows the last one.
     head: Option<&'a Head<'a>>,
-    /// Whether the output itself is wanted.
-    keep: bool,
 }
 
 impl Convolution<'_> {
-    /// The output, if it is wanted, and the confidences, if the head follows.
-    fn apply_to_all(&self, x: &[f32], progress: &dyn Progress) -> Result<(Vec<f32>, Vec<f32>)> {
+    /// All outputs.
+    fn outputs(&self, x: &[f32], progress: &dyn Progress) -> Result<Vec<f32>> {
+        let outputs = self.dense.outputs();
+        let mut all = vec![0.0; self.adjacency.len() * outputs];
+        let mut copy = |i: usize, row: &[f32]| {
+            all[i * outputs..][..outputs].copy_from_slice(row);
+            Ok(())
+        };
+        self.apply_to_all(x, Some(&mut copy), progress)?;
+        Ok(all)
+    }
+
+    /// The confidences, if the head follows; hands every row of the output over if it is wanted.
+    fn apply_to_all(
+        &self,
+        x: &[f32],
+        mut keep: Option<&mut RowOf>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<f32>> {
         let (n, outputs) = (self.adjacency.len(), self.dense.outputs());
-        let mut output = vec![0.0; if self.keep { n * outputs } else { 0 }];
         let mut confidence = vec![0.0; if self.head.is_some() { n } else { 0 }];
         for wave in self.adjacency.visiting_order().chunks(BLOCK * WAVE) {
+            let kept = keep.is_some();
             let blocks: Vec<Block> = wave
                 .par_chunks(BLOCK)
                 .map_init(Scratch::default, |scratch, rows| {
                     if progress.cancelled() {
                         return Block::default();
                     }
-                    let block = self.apply(x, rows, scratch);
+                    let block = self.apply(x, rows, kept, scratch);
                     progress.advance(rows.len() as u64);
                     block
                 })
@@ -173,17 +209,17 @@ impl Convolution<'_> {
                 for (&i, &c) in rows.iter().zip(&block.confidence) {
                     confidence[i as usize] = c;
                 }
-                if self.keep {
+                if let Some(keep) = &mut keep {
                     for (&i, row) in rows.iter().zip(block.output.chunks_exact(outputs)) {
-                        output[i as usize * outputs..][..outputs].copy_from_slice(row);
+                        keep(i as usize, row)?;
                     }
                 }
             }
         }
-        Ok((output, confidence))
+        Ok(confidence)
     }
 
-    fn apply(&self, x: &[f32], rows: &[u32], scratch: &mut Scratch) -> Block {
+    fn apply(&self, x: &[f32], rows: &[u32], keep: bool, scratch: &mut Scratch) -> Block {
         let dim = self.dim;
         scratch.aggregated.resize(rows.len() * dim, 0.0);
         self.adjacency.aggregate_rows(rows, x, dim, &mut scratch.aggregated);
@@ -198,6 +234,6 @@ impl Convolution<'_> {
         if let Some(head) = self.head {
             head.apply(&scratch.output, &mut scratch.hidden, &mut confidence);
         }
-        Block { output: if self.keep { scratch.output.clone() } else { Vec::new() }, confidence }
+        Block { output: if keep { scratch.output.clone() } else { Vec::new() }, confidence }
     }
 }

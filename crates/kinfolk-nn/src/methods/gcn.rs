@@ -5,11 +5,11 @@
 
 use super::check_columns;
 use crate::apply::{
-    Candidates, Connectivity, EdgeQuery, VertexEstimate, connected_candidates, edge_connectivity,
-    mixed_confidence, rebuilt_features, vertex_confidence,
+    Candidates, Connectivity, EdgeQuery, F_L, connected_candidates, edge_connectivity, mixed_confidence,
+    vertex_confidence, vertex_confidence_and_rows, with_direction,
 };
 use crate::{GraphNetwork, LearnedMethod, Linear, ModelFile};
-use kinfolk::laboratory::{search, with_super_vertices};
+use kinfolk::laboratory::{ScatteredRows, search, with_super_vertices};
 use kinfolk::stages::{Adjacency, DEFAULT_RADIUS, null_cosines};
 use kinfolk::{
     Clustering, Context, Embeddings, Error, GraphReport, KnnParams, Method, MethodInfo, ParamSpec,
@@ -339,21 +339,35 @@ impl Gcn {
         let progress = context.progress();
         let adjacency = context.timed("adjacency", || Adjacency::from_knn(&graph, TH_SIM))?;
         let (confidence, f_l) = context.timed("confidence", || {
-            let VertexEstimate { confidence, embeddings: f_l } =
-                vertex_confidence(gcn_v, embeddings, &adjacency, settings.rebuild, progress)?;
+            let (confidence, f_l) = match settings.rebuild {
+                true => {
+                    let (n, width) = (embeddings.len(), gcn_v.width());
+                    let (mut f_l, mut copy) = (ScatteredRows::new(n, width, F_L, context)?, vec![0.0; width]);
+                    let mut keep = |i: usize, row: &[f32]| {
+                        copy.copy_from_slice(row);
+                        with_direction(i, &mut copy);
+                        f_l.put(i, &copy)
+                    };
+                    let confidence =
+                        vertex_confidence_and_rows(gcn_v, embeddings, &adjacency, &mut keep, progress)?;
+                    (confidence, Some(f_l.finish()?))
+                }
+                false => {
+                    (vertex_confidence(gcn_v, embeddings, &adjacency, false, progress)?.confidence, None)
+                }
+            };
             Ok::<_, Error>((mixed_confidence(&confidence, &graph, settings.density, settings.radius)?, f_l))
         })?;
         let mut rebuilt: Option<GraphReport> = None;
-        let (features, graph, adjacency) = match settings.rebuild {
-            true => {
+        let (features, graph, adjacency) = match f_l {
+            Some(features) => {
                 drop((graph, adjacency));
-                let features = rebuilt_features(f_l, gcn_v.width())?;
                 let knn = KnnParams { k: settings.k_rebuild, ..problem.knn_params(config.k, context) };
                 let found = search(&features, &knn, "rebuild", context)?;
                 rebuilt = Some(found.report);
                 (Cow::Owned(features), found.graph, None)
             }
-            false => (Cow::Borrowed(embeddings), graph, Some(adjacency)),
+            None => (Cow::Borrowed(embeddings), graph, Some(adjacency)),
         };
         let adjacency = match (gcn_e, adjacency) {
             (Some(_), None) => {
@@ -433,6 +447,22 @@ impl Method for Gcn {
 
     fn parameters_mut(&mut self) -> &mut dyn Parameters {
         self
+    }
+
+    /// While the adjacency is built: the graph, its edges by where they arrive, and about 1.3 entries for each. While GCN-E is
+    /// applied: the graph, the adjacency, and two products of each row that uses it.
+    fn memory(&self, rows: usize, _dim: usize, k: usize) -> u64 {
+        let of_adjacency = 28 * k;
+        let products = self.model.gcn_e.as_ref().filter(|_| self.uses_gcn_e()).map_or(0.0, |gcn_e| {
+            8.0 * f64::from(self.settings.rho)
+                * gcn_e.convolutions.first().map_or(0, |first| first.outputs) as f64
+        });
+        (rows * of_adjacency.max(19 * k + products as usize)) as u64
+    }
+
+    /// F_L.
+    fn rewritten_rows(&self, rows: usize, _dim: usize) -> u64 {
+        if self.settings.rebuild { (4 * rows * self.model.gcn_v.width()) as u64 } else { 0 }
     }
 
     fn run(&self, problem: &Problem, context: &Context) -> Result<Clustering> {

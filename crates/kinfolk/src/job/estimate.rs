@@ -3,6 +3,7 @@
 //! | array | contents |
 //! |---|---|
 //! | `medians`, `spreads`, `arrivals` | the background of each row, and how many rows list it |
+//! | `profiles` | what the features of an edge depend on at one end |
 //! | `region`, `sizes`, `check` | what the halves of the coordinates say |
 //! | `own` | the probability of every edge that is evaluated from this end, in the order of `order`; NaN for others |
 //! | `raw`, `relatives` | the probability of every edge, and the sum of each row's |
@@ -10,8 +11,8 @@
 
 use super::{Blocks, Store};
 use crate::connectivity::structural::{
-    Background, EdgeModel, HalfViews, Nearest, NullModel, NullScratch, OwnEdges, Sizes, ViewSample, joined,
-    keep_nearest, nearest_to, rows_of_regions,
+    Background, EdgeModel, HalfViews, Nearest, NullModel, NullScratch, OwnEdges, Profile, Sizes, ViewSample,
+    joined, keep_nearest, nearest_to, rows_of_regions,
 };
 use crate::knn::Cohort;
 use crate::knn::by_blocks::Search;
@@ -30,6 +31,8 @@ const VIEW_BLOCKS: usize = 16;
 pub(crate) enum Stage {
     /// The similarities of random pairs, and in-degrees.
     Background,
+    /// What the features of edges depend on at one end.
+    Profiles,
     /// The nearest rows to a sample, by either half of the coordinates.
     Views,
     /// What the halves agree on. One block: it looks at a bounded number of rows.
@@ -46,6 +49,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Stage::Background => "background",
+            Stage::Profiles => "profiles",
             Stage::Views => "views",
             Stage::Halves => "halves",
             Stage::Edges => "edges",
@@ -105,14 +109,21 @@ pub(super) fn run(
     let range = estimation.blocks.range(block, n);
     match stage {
         Stage::Background => background(store, embeddings, &estimation.search.graph(store)?, block, range),
+        Stage::Profiles => {
+            let (graph, background) = (estimation.search.graph(store)?, stored_background(store)?);
+            let arrivals = store.array_of::<u32>("arrivals", n)?;
+            let profiles = Profile::of_rows(&graph, &background, &arrivals, range.clone());
+            store.put("profiles", range.start, &profiles)
+        }
         Stage::Views => views(store, embeddings, estimation, block),
         Stage::Halves => halves(store, embeddings, estimation),
         Stage::Edges => {
             let (graph, background) = (estimation.search.graph(store)?, stored_background(store)?);
             let order = order(store, estimation, "order")?;
             let rows: Vec<u32> = range.clone().map(|at| order.at(at)).collect();
-            let (model, arrivals) = (EdgeModel::default(), store.array_of("arrivals", n)?);
-            let edges = OwnEdges::of(&graph, &background, arrivals, sizes(store)?, &model);
+            let (arrivals, profiles) = (store.array_of("arrivals", n)?, store.array_of("profiles", n)?);
+            let (sizes, model) = (sizes(store)?, EdgeModel::default());
+            let edges = OwnEdges::of(&graph, &background, arrivals, profiles, sizes, &model);
             store.put("own", range.start * graph.k(), &edges.probabilities(&rows))
         }
         Stage::BothEnds => {
@@ -162,8 +173,9 @@ pub(super) fn finish(
                 }
             }
             store.write("arrivals", &arrivals)?;
-            Stage::Views
+            Stage::Profiles
         }
+        Stage::Profiles => Stage::Views,
         Stage::Views => {
             let sample = view_sample(store, embeddings, seed)?;
             let mut lists = sample.no_lists();

@@ -37,7 +37,7 @@ impl Stage {
         use by_blocks::Stage::{
             Add, Assign, Codes, Ends, Exact, Fill, Graph, Lists, Look, Sample, Search as Visit,
         };
-        use estimate::Stage::{Background, BothEnds, Check, Edges, Halves, Views};
+        use estimate::Stage::{Background, BothEnds, Check, Edges, Halves, Profiles, Views};
         match self {
             Stage::Shapes => 0.0..0.0,
             Stage::Rows => 0.0..0.01,
@@ -58,7 +58,8 @@ impl Stage {
             },
             Stage::Estimate(stage) => match stage {
                 Background => 0.7..0.72,
-                Views => 0.72..0.74,
+                Profiles => 0.72..0.73,
+                Views => 0.73..0.74,
                 Halves => 0.74..0.76,
                 Edges => 0.76..0.9,
                 BothEnds => 0.9..0.92,
@@ -73,7 +74,7 @@ impl Stage {
         match self {
             Stage::Centring => vec!["sums".to_owned()],
             Stage::Search(stage) => Search::stale(stage),
-            Stage::Estimate(estimate::Stage::BothEnds) => vec!["own".to_owned()],
+            Stage::Estimate(estimate::Stage::BothEnds) => vec!["own".to_owned(), "profiles".to_owned()],
             Stage::Estimate(estimate::Stage::Check) => vec!["raw".to_owned()],
             _ => Vec::new(),
         }

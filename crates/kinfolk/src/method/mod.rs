@@ -9,7 +9,6 @@ mod parameters;
 pub use info::{Input, MethodInfo};
 pub use parameters::{ParamKind, ParamSpec, ParamValue, Parameters, param_spec, unknown_parameter};
 
-use crate::knn::needed_memory;
 use crate::{Clustering, Context, Problem, Result};
 
 /// A clustering method with its parameters.
@@ -46,10 +45,10 @@ pub trait Method: Send + Sync {
         0.0
     }
 
-    /// About how many bytes of memory it needs for rows of `dim` columns with `k` neighbours, besides pages of mapped files; `exact`
-    /// says how neighbours are searched for.
-    fn memory(&self, rows: usize, dim: usize, k: usize, exact: bool) -> u64 {
-        if self.uses_graph(rows) { needed_memory(rows, dim, k, exact) } else { 0 }
+    /// About how many bytes of memory it needs after the search, for rows of `dim` columns with `k` neighbours, besides pages of
+    /// mapped files; 0 if that is no more than the search needs.
+    fn memory(&self, _rows: usize, _dim: usize, _k: usize) -> u64 {
+        0
     }
 
     /// Bytes of rows that it writes anew, which go to a file where that is much of the memory ([`Context::scratch`]).

@@ -15,14 +15,13 @@ use super::halves::Halves;
 use super::size_choice::choose_sizes;
 use crate::centre::centred;
 use crate::connectivity::structural::{Background, Sizes, edge_probabilities};
-use crate::knn::needed_memory;
+use crate::partition::{HeavyEdges, modules_of_heavy};
 use crate::problem::search;
 use crate::super_vertices::with_super_vertices;
 use crate::work::{Arrays, Facts, Key, Stage, kept};
 use crate::{
     Clustering, Context, EdgeEvidence, EdgeModel, Embeddings, Error, KnnGraph, Levels, MapParams, Method,
-    MethodInfo, ParamKind, ParamValue, Parameters, Problem, Reason, Report, Result, WeightedGraph, Whitening,
-    map_equation,
+    MethodInfo, ParamKind, ParamValue, Parameters, Problem, Reason, Report, Result, Whitening,
 };
 use std::borrow::Cow;
 
@@ -183,9 +182,9 @@ impl Method for Kin {
         &mut self.params
     }
 
-    /// Beyond the search: four numbers of each edge for the features, and as much for the partition.
-    fn memory(&self, rows: usize, dim: usize, k: usize, exact: bool) -> u64 {
-        needed_memory(rows, dim, k, exact).max((rows * (26 * k + 64)) as u64)
+    /// The graph, the probabilities, and those of the edges that the partition uses, in both directions.
+    fn memory(&self, rows: usize, _dim: usize, k: usize) -> u64 {
+        (rows * (26 * k + 64)) as u64
     }
 
     fn rewritten_rows(&self, rows: usize, dim: usize) -> u64 {
@@ -337,9 +336,9 @@ impl Stage for Vec<i64> {
 /// Modules of the edges, weighted by their probabilities; two rows without other edges join if theirs exceeds `pair`.
 pub fn partition(graph: &KnnGraph, probabilities: &[f32], pair: f32, context: &Context) -> Result<Vec<i64>> {
     let least = WEAK.min(pair);
-    let weight = |edge: usize| if probabilities[edge] > least { probabilities[edge] } else { 0.0 };
     let params = MapParams { seed: context.seed(), pair_weight: Some(pair), ..MapParams::default() };
-    Ok(map_equation(&WeightedGraph::of_edges(graph, weight)?, &params, context.progress())?.labels)
+    let edges = HeavyEdges::of(graph, probabilities, least)?;
+    Ok(modules_of_heavy(&edges, &params, context.progress())?.labels)
 }
 
 /// The reasons for the labels of rows; similarities are those of `rows`.

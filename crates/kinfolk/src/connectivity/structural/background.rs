@@ -48,14 +48,16 @@ impl Background {
         });
         Self { medians: medians.into(), spreads: spreads.into(), median: null.median, spread: null.spread }
     }
+}
 
+/// By the definition: `features` looks up what it needs of many rows at a time.
+#[cfg(test)]
+impl Background {
     /// Similarity `s` of `i` and `j` in units of their backgrounds.
-    #[inline]
     pub(super) fn standard(&self, i: usize, j: usize, s: f32) -> f32 {
         0.5 * (self.of_vertex(i, s) + self.of_vertex(j, s))
     }
 
-    #[inline]
     pub(super) fn of_vertex(&self, i: usize, s: f32) -> f32 {
         (s - self.medians[i]) / self.spreads[i]
     }

@@ -84,13 +84,6 @@ impl Matches {
     }
 }
 
-/// The neighbours of a row: z, and the share p of the mass of the row.
-#[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
-    pub(super) standard: &'a [f32],
-    pub(super) mass: &'a [f32],
-}
-
 /// Statistics of the common neighbours of two ends.
 pub(super) struct Common {
     /// How many are among the first of both ends, by [`DEPTHS`].
@@ -105,9 +98,15 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Of row `one`, whose table it was, and `other`, whose neighbours have these `numbers`; `arrivals` says of each number how
-    /// many list it.
-    pub(super) fn of(matches: &Matches, one: Side, other: Side, numbers: &[u32], arrivals: &[u32]) -> Self {
+    /// Of row `one`, whose table it was, and `other`, whose neighbours have these `numbers`: z of a neighbour, and its share p of the
+    /// mass of the row. `arrivals` says of each number how many list it.
+    pub(super) fn of(
+        matches: &Matches,
+        one: impl Fn(usize) -> (f32, f32),
+        other: impl Fn(usize) -> (f32, f32),
+        numbers: &[u32],
+        arrivals: &[u32],
+    ) -> Self {
         let mut shallow = [0; DEPTHS.len()];
         let (mut mass, mut least_mass, mut listed) = ([0.0; 2], 0.0, 0);
         let [mut first, mut second, mut third] = [f32::MIN; 3];
@@ -120,12 +119,13 @@ impl Common {
             let a = found as usize - 1;
             let depth = a.max(b) as u32;
             shallow.iter_mut().zip(DEPTHS).for_each(|(count, least)| *count += u32::from(depth < least));
-            mass[0] += one.mass[a];
-            mass[1] += other.mass[b];
-            least_mass += smaller(one.mass[a], other.mass[b]);
+            let ((z_a, mass_a), (z_b, mass_b)) = (one(a), other(b));
+            mass[0] += mass_a;
+            mass[1] += mass_b;
+            least_mass += smaller(mass_a, mass_b);
             listed += arrivals[numbers[b] as usize];
             // The three largest so far, branch-free.
-            let weaker = smaller(one.standard[a], other.standard[b]);
+            let weaker = smaller(z_a, z_b);
             let (weaker, _) = (smaller(first, weaker), first = larger(first, weaker));
             let (weaker, _) = (smaller(second, weaker), second = larger(second, weaker));
             third = larger(third, weaker);

@@ -32,6 +32,7 @@ pub(crate) use views::{HalfViews, Nearest, ViewSample, joined, keep_nearest, nea
 
 use crate::values::Values;
 use crate::{KnnGraph, Progress, Result};
+pub(crate) use features::Profile;
 use features::{FEATURES, Listing, Numbers, Structure, Whole};
 use network::Network;
 use rayon::prelude::*;
@@ -132,15 +133,16 @@ pub(crate) struct OwnEdges<'a> {
 }
 
 impl<'a> OwnEdges<'a> {
-    /// With the in-degree of each vertex.
+    /// With the in-degree and the profile of each vertex.
     pub(crate) fn of(
         graph: &'a KnnGraph,
         background: &'a Background,
         arrivals: Values<u32>,
+        profiles: Values<Profile>,
         sizes: Sizes,
         model: &EdgeModel,
     ) -> Self {
-        let whole = Whole::with_arrivals(graph, background, arrivals);
+        let whole = Whole::with_profiles(graph, background, arrivals, profiles);
         Self { whole, model: model.network.given(&sizes.0) }
     }
 

@@ -16,9 +16,10 @@
 //! Cost: O(E) time undirected. Directed, the error falls by 0.85 or better with each pass over the edges: about a
 //! hundred passes.
 
+use super::Flow;
 use super::equation::Rates;
 use super::transposed::Transposed;
-use super::{Flow, WeightedGraph};
+use super::weighted_graph::Edges;
 use rayon::prelude::*;
 
 const TELEPORTATION: f64 = 0.15;
@@ -41,8 +42,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub fn of(graph: &WeightedGraph, arriving: &Transposed, flow: Flow) -> Self {
-        let leaving = sums(graph.len(), |u| graph.row(u).1.iter().map(|&w| w as f64).sum());
+    pub fn of(graph: &impl Edges, arriving: &Transposed, flow: Flow) -> Self {
+        let leaving = sums(graph.len(), |u| graph.leaving(u).map(|(_, w)| w as f64).sum());
         let total = sum(&leaving);
         // Without any edge nothing flows.
         let scale = if total > 0.0 { 1.0 / total } else { 0.0 };

@@ -17,6 +17,7 @@ mod search;
 mod transposed;
 mod weighted_graph;
 
+pub(crate) use weighted_graph::HeavyEdges;
 pub use weighted_graph::WeightedGraph;
 
 use super::number_by_size;
@@ -28,6 +29,7 @@ use flow::Walk;
 use network::Network;
 use rayon::prelude::*;
 use transposed::Transposed;
+use weighted_graph::Edges;
 
 /// The directions in which a random walk follows an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,6 +92,19 @@ pub struct Modules {
 /// # Ok::<(), kinfolk::Error>(())
 /// ```
 pub fn map_equation(graph: &WeightedGraph, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
+    modules_of(graph, params, progress)
+}
+
+/// The same for the heavy edges of a kNN graph.
+pub(crate) fn modules_of_heavy(
+    edges: &HeavyEdges,
+    params: &MapParams,
+    progress: &dyn Progress,
+) -> Result<Modules> {
+    modules_of(edges, params, progress)
+}
+
+fn modules_of(graph: &impl Edges, params: &MapParams, progress: &dyn Progress) -> Result<Modules> {
     let wrong = |expected, found| Err(Error::Parameter { field: "pair_weight", expected, found });
     match params.pair_weight {
         Some(weight) if !(weight >= 0.0 && weight.is_finite()) => {
@@ -151,7 +166,7 @@ pub fn codelength(graph: &WeightedGraph, flow: Flow, labels: &[i64]) -> Result<f
 
 /// An order of the vertices in which those that share neighbours are near each other: the parent of a vertex is
 /// the neighbour, of those visited more often, to which its edge is heaviest.
-fn by_locality(graph: &WeightedGraph, walk: &Walk) -> Vec<u32> {
+fn by_locality(graph: &impl Edges, walk: &Walk) -> Vec<u32> {
     let above = |j: usize, i: usize| {
         let (at_j, at_i) = (walk.rates[j].visit, walk.rates[i].visit);
         at_j > at_i || (at_j == at_i && j < i)
@@ -169,7 +184,7 @@ fn by_locality(graph: &WeightedGraph, walk: &Walk) -> Vec<u32> {
 }
 
 /// The map equation by its definition.
-fn bits(graph: &WeightedGraph, walk: &Walk, flow: Flow, labels: &Dense) -> f64 {
+fn bits(graph: &impl Edges, walk: &Walk, flow: Flow, labels: &Dense) -> f64 {
     let mut modules = vec![Rates::default(); labels.sizes.len()];
     for (u, &from) in labels.labels.iter().enumerate() {
         modules[from as usize].visit += walk.rates[u].visit;

@@ -6,18 +6,20 @@
 //! ("coarsening") on which whole modules move as vertices do.
 //!
 //! Cost: O(E) time, on all threads; 8 bytes for each entry, of which a kNN graph, where most edges are mutual, has
-//! about 1.3 times as many as edges, at most 2; while one is made twice that. Flows are f32, all sums are f64: the flow
-//! between two vertices need not be known better than the weights it was made from.
+//! about 1.3 times as many as edges, at most 2. Flows are f32, all sums are f64: the flow between two vertices need not be
+//! known better than the weights it was made from.
 
-use super::WeightedGraph;
 use super::equation::Rates;
 use super::flow::Walk;
 use super::transposed::Transposed;
-use crate::graph::accumulate;
+use super::weighted_graph::Edges;
+use crate::graph::{accumulate, split_rows};
+use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 /// One end of a connection: the other end and the flow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(super) struct Link {
     pub target: u32,
     pub flow: f32,
@@ -35,12 +37,16 @@ const PER_TASK: usize = 1024;
 
 impl Network {
     /// Vertex `order[i]` of the graph is vertex i of the network.
-    pub fn of(graph: &WeightedGraph, arriving: &Transposed, walk: &Walk, order: &[u32]) -> Self {
+    pub fn of(graph: &impl Edges, arriving: &Transposed, walk: &Walk, order: &[u32]) -> Self {
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(i, &u)| place[u as usize] = i);
         let flow = |from: usize, weight: f32| walk.factors[from] * weight as f64;
         let rates = order.iter().map(|&u| walk.rates[u as usize]).collect();
-        Self::build(rates, |i, row| {
+        let most = |i: usize| {
+            let u = order[i] as usize;
+            graph.leaving(u).count() + arriving.row(u).len()
+        };
+        Self::build(rates, most, |i, row| {
             let u = order[i] as usize;
             graph.leaving(u).for_each(|(v, weight)| row.add(place[v], flow(u, weight)));
             let arriving = arriving.row(u).iter().map(|link| (link.target as usize, link.flow));
@@ -50,7 +56,8 @@ impl Network {
 
     /// The network of the modules of `self`: `rates` has one entry for each.
     pub fn coarsen(&self, members: &Members, modules: &[u32], rates: Vec<Rates>) -> Self {
-        Self::build(rates, |m, row| {
+        let most = |m: usize| members.of(m).iter().map(|&v| self.links(v as usize).len()).sum();
+        Self::build(rates, most, |m, row| {
             for &v in members.of(m) {
                 for link in self.links(v as usize) {
                     let other = modules[link.target as usize] as usize;
@@ -85,32 +92,44 @@ impl Network {
         &self.links[self.offsets[v]..self.offsets[v + 1]]
     }
 
-    /// Collects the links of each vertex; `collect` adds the flow to any vertex in any number of parts.
-    fn build(rates: Vec<Rates>, collect: impl Fn(usize, &mut Row) + Sync) -> Self {
+    /// Collects the links of each vertex, of which there are at most `most`; `collect` adds the flow to any vertex in any number
+    /// of parts.
+    ///
+    /// Every vertex has room for the most links, and those that are there are then moved together. Pages of the room that is left
+    /// over are never touched, so that the links are in memory once.
+    fn build(
+        rates: Vec<Rates>,
+        most: impl Fn(usize) -> usize + Sync,
+        collect: impl Fn(usize, &mut Row) + Sync,
+    ) -> Self {
         let n = rates.len();
-        let tasks: Vec<(Vec<usize>, Vec<Link>)> = (0..n.div_ceil(PER_TASK))
-            .into_par_iter()
-            .map_init(
-                || Row::new(n),
-                |row, task| {
-                    let (mut lengths, mut links) = (Vec::new(), Vec::new());
-                    for v in task * PER_TASK..n.min((task + 1) * PER_TASK) {
-                        collect(v, row);
-                        let before = links.len();
-                        row.drain_into(&mut links);
-                        lengths.push(links.len() - before);
-                    }
-                    (lengths, links)
-                },
-            )
-            .collect();
-        let mut offsets = Vec::with_capacity(n + 1);
-        offsets.push(0);
-        let mut links = Vec::with_capacity(tasks.iter().map(|task| task.1.len()).sum());
-        for (lengths, part) in tasks {
-            offsets.extend(lengths);
-            links.extend(part);
+        let mut offsets = vec![0; n + 1];
+        offsets[1..].par_iter_mut().enumerate().for_each(|(v, room)| *room = most(v));
+        accumulate(&mut offsets);
+        let mut links: Vec<Link> = bytemuck::zeroed_vec(offsets[n]);
+        let mut lengths = vec![0; n];
+        let tasks = split_rows(&mut links, &offsets, PER_TASK).zip(lengths.chunks_mut(PER_TASK));
+        tasks.collect::<Vec<_>>().into_par_iter().enumerate().for_each_init(
+            || Row::new(n),
+            |row, (task, (links, lengths))| {
+                let mut end = 0;
+                for (v, length) in (task * PER_TASK..).zip(lengths) {
+                    collect(v, row);
+                    *length = row.drain_into(&mut links[end..]);
+                    end += *length;
+                }
+            },
+        );
+        // The links of a task follow each other already.
+        let mut end = 0;
+        for (task, lengths) in lengths.chunks(PER_TASK).enumerate() {
+            let (first, count) = (offsets[task * PER_TASK], lengths.iter().sum::<usize>());
+            links.copy_within(first..first + count, end);
+            end += count;
         }
+        links.truncate(end);
+        links.shrink_to_fit();
+        offsets[1..].copy_from_slice(&lengths);
         accumulate(&mut offsets);
         Self { rates, offsets, links }
     }
@@ -191,13 +210,16 @@ impl Row {
         self.touched.drain(..).for_each(|vertex| self.flows[vertex as usize] = 0.0);
     }
 
-    /// Appends the sums as links and resets them. Flow that is 0 in f32 is left out.
-    fn drain_into(&mut self, links: &mut Vec<Link>) {
+    /// Writes the sums as links, returns how many there are, and resets them. Flow that is 0 in f32 is left out.
+    fn drain_into(&mut self, links: &mut [Link]) -> usize {
+        let mut count = 0;
         for target in self.touched.drain(..) {
             let flow = std::mem::take(&mut self.flows[target as usize]) as f32;
             if flow > 0.0 {
-                links.push(Link { target, flow });
+                links[count] = Link { target, flow };
+                count += 1;
             }
         }
+        count
     }
 }

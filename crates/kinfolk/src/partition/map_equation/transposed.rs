@@ -2,8 +2,8 @@
 //!
 //! Cost: O(E) time for each thread; 8 bytes for each edge.
 
-use super::WeightedGraph;
 use super::network::Link;
+use super::weighted_graph::Edges;
 use crate::graph::{accumulate, split_rows};
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ pub(super) struct Transposed {
 impl Transposed {
     /// Each thread owns a range of vertices and picks from all edges those that arrive there, so rows are sorted by
     /// the vertex the edge leaves, whatever the number of threads.
-    pub fn of(graph: &WeightedGraph) -> Self {
+    pub fn of(graph: &impl Edges) -> Self {
         let n = graph.len();
         let range = n.div_ceil(rayon::current_num_threads()).max(1);
         let mut offsets = vec![0; n + 1];

@@ -1,6 +1,5 @@
-//! A weighted directed graph as compressed sparse rows, the input of the map equation.
-//!
-//! Cost: 8 bytes for each edge and 8 for each vertex.
+//! The input of the map equation: a weighted directed graph, as compressed sparse rows (8 bytes for each edge and for each vertex)
+//! or as the heavy edges of a kNN graph, in place.
 
 use crate::graph::{ROWS_PER_TASK, accumulate, split_rows};
 use crate::{Error, KnnGraph, Result};
@@ -42,20 +41,8 @@ impl WeightedGraph {
                 found: weights.len(),
             });
         }
-        Self::of_edges(graph, |edge| weights[edge])
-    }
-
-    /// The same, where the weight of every edge is computed when it is needed.
-    pub(crate) fn of_edges(graph: &KnnGraph, weight: impl Fn(usize) -> f32 + Sync) -> Result<Self> {
-        let (n, k) = (graph.len(), graph.k());
-        let row = |i: usize| graph.neighbours(i).0.iter().copied().zip((i * k..).map(&weight));
-        let wrong = |i: usize| {
-            let mut edges = row(i).enumerate();
-            edges.find_map(|(column, (target, weight))| check_edge(n, i, column, target, weight).err())
-        };
-        if let Some(error) = (0..n).into_par_iter().find_map_first(wrong) {
-            return Err(error);
-        }
+        check_edges(graph, weights)?;
+        let row = |i: usize| graph.neighbours(i).0.iter().copied().zip(weights[i * k..].iter().copied());
         let count = |i: usize| row(i).filter(|&(_, weight)| weight != 0.0).count();
         let mut offsets = vec![0; n + 1];
         offsets[1..].par_iter_mut().enumerate().for_each(|(i, length)| *length = count(i));
@@ -119,12 +106,63 @@ impl WeightedGraph {
         let range = self.offsets[i]..self.offsets[i + 1];
         (&self.targets[range.clone()], &self.weights[range])
     }
+}
+
+/// What the map equation needs of a graph.
+pub(super) trait Edges: Sync {
+    /// Number of vertices.
+    fn len(&self) -> usize;
 
     /// The edges that leave `i`, as (vertex, weight).
-    pub(super) fn leaving(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
+    fn leaving(&self, i: usize) -> impl Iterator<Item = (usize, f32)>;
+}
+
+impl Edges for WeightedGraph {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn leaving(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
         let (targets, weights) = self.row(i);
         targets.iter().map(|&target| target as usize).zip(weights.iter().copied())
     }
+}
+
+/// The edges of a kNN graph whose weights exceed a least one. Nothing is copied: of millions of rows a copy takes gigabytes.
+pub(crate) struct HeavyEdges<'a> {
+    graph: &'a KnnGraph,
+    weights: &'a [f32],
+    least: f32,
+}
+
+impl<'a> HeavyEdges<'a> {
+    /// `weights` are N x K, in the order of the graph; `least` is not negative.
+    pub(crate) fn of(graph: &'a KnnGraph, weights: &'a [f32], least: f32) -> Result<Self> {
+        check_edges(graph, weights)?;
+        Ok(Self { graph, weights, least })
+    }
+}
+
+impl Edges for HeavyEdges<'_> {
+    fn len(&self) -> usize {
+        self.graph.len()
+    }
+
+    fn leaving(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
+        let k = self.graph.k();
+        let targets = self.graph.neighbours(i).0.iter().map(|&target| target as usize);
+        targets.zip(self.weights[i * k..][..k].iter().copied()).filter(|&(_, weight)| weight > self.least)
+    }
+}
+
+/// Refuses weights, N x K of them in the order of the graph, if any edge is not one of a weighted graph.
+fn check_edges(graph: &KnnGraph, weights: &[f32]) -> Result<()> {
+    let (n, k) = (graph.len(), graph.k());
+    let wrong = |i: usize| {
+        let mut edges = graph.neighbours(i).0.iter().zip(&weights[i * k..]).enumerate();
+        edges.find_map(|(column, (&target, &weight))| check_edge(n, i, column, target, weight).err())
+    };
+    (0..n).into_par_iter().find_map_first(wrong).map_or(Ok(()), Err)
 }
 
 const PLACE: &str = "weighted graph";
