@@ -102,7 +102,7 @@ def on_stage(monkeypatch, wanted, action):
         yield done
 
 
-@pytest.mark.parametrize("memory", [None, "230M", "500M"])
+@pytest.mark.parametrize("memory", [None, "240M", "500M"])
 def test_all_files_are_those_of_the_command(nodes, command, rows, tmp_path, memory):
     paths = shards(tmp_path, np.split(rows, [17, 18, 6000]))
     expected = by_command(command, tmp_path / "command", rows, "--recall", "0.97", "--seed", "5")
@@ -143,7 +143,7 @@ def test_a_node_may_be_lost_in_every_kind_of_stage(nodes, command, rows, tmp_pat
         nodes.refill()
 
     with on_stage(monkeypatch, wanted, lose) as lost:
-        kinfolk.ray.cluster(shards(tmp_path, np.split(rows, [4000])), tmp_path / "out", memory_per_worker="230M", recall=0.97)
+        kinfolk.ray.cluster(shards(tmp_path, np.split(rows, [4000])), tmp_path / "out", memory_per_worker="240M", recall=0.97)
     assert len(lost) == len(wanted), lost
     assert files(tmp_path / "out") == expected
 
@@ -193,7 +193,7 @@ def test_bad_shards_are_named_as_by_the_command(nodes, rows, tmp_path):
 
 def test_what_cannot_be_kept_is_refused(nodes, rows, tmp_path):
     paths = shards(tmp_path, [rows[:100]])
-    with pytest.raises(MemoryError, match="a block of a job needs 0.2 GB of memory, 0.1 GB may be used"):
+    with pytest.raises(MemoryError, match="a block of a job needs 235 MB of memory, 100 MB may be used"):
         kinfolk.ray.cluster(paths, tmp_path / "out", memory_per_worker="100M")
     with pytest.raises(ValueError, match="memory_per_worker: expected a number of bytes above 0, such as 2G"):
         kinfolk.ray.cluster(paths, tmp_path / "out", memory_per_worker="much")

@@ -134,6 +134,7 @@ pub enum Error {
 pub(crate) fn gigabytes(bytes: u64) -> String {
     match bytes as f64 / 1e9 {
         few if few < 0.1 => format!("{:.1} MB", few * 1e3),
+        few if few < 1.0 => format!("{:.0} MB", few * 1e3),
         many => format!("{many:.1} GB"),
     }
 }

@@ -211,10 +211,10 @@ mod tests {
         assert_eq!(forecasts.len(), 2);
         let text = &forecasts[0];
         assert!(text.starts_with("the search on 1048576 rows of 2 columns: at least "), "{text}");
-        assert!(text.ends_with(", 2.7 GB of memory, 0.7 GB of disk"), "{text}");
+        assert!(text.ends_with(", 2.7 GB of memory, 671 MB of disk"), "{text}");
         let text = &forecasts[1];
         assert!(text.starts_with("training gcn-v on 1048576 rows of 2 columns: at least "), "{text}");
-        assert!(text.ends_with(", 0.3 GB of memory"), "{text}");
+        assert!(text.ends_with(", 340 MB of memory"), "{text}");
         let small = Context::default().with_memory(Some(1 << 20));
         let error = announce_search(&rows, &params, &small).unwrap_err().to_string();
         assert_eq!(
