@@ -28,6 +28,7 @@ use super::Background;
 use super::common::{Common, DEPTHS, ITSELF, Matches, Side, larger, smaller};
 use crate::KnnGraph;
 use crate::graph::by_locality;
+use crate::knn::NeighbourLists;
 use crate::values::Values;
 use rayon::prelude::*;
 
@@ -40,7 +41,7 @@ const AHEAD: usize = 3;
 
 /// What the features of an edge depend on, for the whole graph.
 pub(super) struct Whole<'a> {
-    pub(super) graph: &'a KnnGraph,
+    pub(super) graph: &'a dyn NeighbourLists,
     background: &'a Background,
     /// The in-degree of each vertex.
     arrivals: Values<u32>,
@@ -110,7 +111,7 @@ impl<'a> Whole<'a> {
 
     /// With in-degrees that were counted before.
     pub(super) fn with_arrivals(
-        graph: &'a KnnGraph,
+        graph: &'a dyn NeighbourLists,
         background: &'a Background,
         arrivals: Values<u32>,
     ) -> Self {
@@ -119,14 +120,14 @@ impl<'a> Whole<'a> {
     }
 
     /// All vertices in an order in which those that share neighbours follow each other.
-    pub(super) fn order(&self) -> Vec<u32> {
+    pub(super) fn order(&self, graph: &KnnGraph) -> Vec<u32> {
         let density = |i: usize| {
-            let (ids, similarities) = self.graph.neighbours(i);
+            let (ids, similarities) = graph.neighbours(i);
             let nearest = ids.iter().zip(similarities).take(20);
             nearest.map(|(&j, &s)| self.background.standard(i, j as usize, s)).sum()
         };
-        let density: Vec<f32> = (0..self.graph.len()).into_par_iter().map(density).collect();
-        by_locality(self.graph, &density)
+        let density: Vec<f32> = (0..graph.len()).into_par_iter().map(density).collect();
+        by_locality(graph, &density)
     }
 
     /// z of the edges of a row.

@@ -11,12 +11,15 @@
 
 mod equation;
 mod flow;
+mod limits;
 mod moves;
 mod network;
+mod region;
 mod search;
 mod transposed;
 mod weighted_graph;
 
+pub use region::{Region, regional_modules};
 pub use weighted_graph::WeightedGraph;
 
 use super::number_by_size;
