@@ -49,6 +49,9 @@ pub fn coding_loss(rows: &Embeddings) -> f32 {
     tasks.iter().map(of_task).fold(0.0, f32::max)
 }
 
+/// An old row, a new one that is nearer to it than it must be, and their similarity.
+type Near = (u32, u32, f32);
+
 /// What [`Added::neighbours`] finds.
 #[derive(Debug, PartialEq)]
 pub struct AddedNeighbours {
@@ -105,7 +108,7 @@ impl Added<'_> {
             });
             progress.advance(lists.len() as u64);
         }
-        let found: Vec<(Vec<Candidate>, Vec<(u32, u32, f32)>)> =
+        let found: Vec<(Vec<Candidate>, Vec<Near>)> =
             tasks.into_par_iter().map(|task| task.finish(self)).collect();
         let (mut ids, mut similarities, mut nearer) = (Vec::new(), Vec::new(), Vec::new());
         for (neighbours, near) in found {
@@ -118,7 +121,7 @@ impl Added<'_> {
             let (expected, found) = (self.new.len() * k, ids.len());
             return Err(Error::Length { place: "lists".to_owned(), what, expected, found });
         }
-        nearer.sort_unstable_by_key(|near: &(u32, u32, f32)| (near.0, near.1));
+        nearer.sort_unstable_by_key(|near: &Near| (near.0, near.1));
         Ok(AddedNeighbours { ids, similarities, nearer })
     }
 
@@ -153,7 +156,7 @@ struct Task {
     left: Left,
     row_thresholds: Vec<f32>,
     hits: [Vec<Hit>; 2],
-    nearer: Vec<(u32, u32, f32)>,
+    nearer: Vec<Near>,
 }
 
 impl Task {
@@ -229,7 +232,7 @@ impl Task {
     }
 
     /// The neighbours of each row, one after the other, and the pairs in which a new row is nearer.
-    fn finish(mut self, added: &Added<'_>) -> (Vec<Candidate>, Vec<(u32, u32, f32)>) {
+    fn finish(mut self, added: &Added<'_>) -> (Vec<Candidate>, Vec<Near>) {
         let mut neighbours = Vec::new();
         for row in 0..self.rows {
             let own = (added.row)(added.new[self.first + row]);
