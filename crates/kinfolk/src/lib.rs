@@ -84,6 +84,7 @@ mod error;
 mod explain;
 mod forecast;
 mod graph;
+pub mod incremental;
 pub mod io;
 mod job;
 mod knn;
@@ -120,7 +121,7 @@ pub use error::{Error, Result};
 pub use explain::{Criterion, Explainer, RowReason};
 pub use forecast::{announce_search, announce_training};
 pub use job::{Job, JobParams, JobStage};
-pub use knn::{KnnGraph, KnnParams, KnnReport, Search, knn_graph};
+pub use knn::{KnnGraph, KnnParams, KnnReport, NeighbourLists, Search, knn_graph};
 pub use method::{Input, Method, MethodInfo, ParamKind, ParamSpec, ParamValue, Parameters};
 #[doc(hidden)]
 pub use method::{param_spec, unknown_parameter};

@@ -8,7 +8,8 @@ pub use crate::connectivity::{EdgeModel, Links, candidates, nearest_candidates};
 pub use crate::graph::Adjacency;
 pub use crate::levels::{Branch, Level, Levels, MergeTree, branches};
 pub use crate::partition::{
-    Cohesion, DisjointSets, Edge, EdgeEvidence, Flow, MapParams, Modules, SizeLimit, WeightedGraph,
+    Cohesion, DisjointSets, Edge, EdgeEvidence, Flow, MapParams, Modules, Region, SizeLimit, WeightedGraph,
     codelength, limited_components, map_equation, natural_tau, null_cosines, number_by_size,
+    regional_modules,
 };
 pub use crate::whitening::Whitening;

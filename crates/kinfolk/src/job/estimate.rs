@@ -123,7 +123,7 @@ pub(super) fn run(
             let rows: Vec<u32> = range.clone().map(|at| order.at(at)).collect();
             let (arrivals, profiles) = (store.array_of("arrivals", n)?, store.array_of("profiles", n)?);
             let (sizes, model) = (sizes(store)?, EdgeModel::default());
-            let edges = OwnEdges::of(&graph, &background, arrivals, profiles, sizes, &model);
+            let edges = OwnEdges::of(&graph, &background, arrivals, Some(profiles), sizes, &model);
             store.put("own", range.start * graph.k(), &edges.probabilities(&rows))
         }
         Stage::BothEnds => {

@@ -15,6 +15,35 @@ pub struct KnnGraph {
     pub(super) similarities: Values<f32>,
 }
 
+/// For each vertex its K nearest others, wherever they are stored.
+pub trait NeighbourLists: Sync {
+    /// Number of vertices.
+    fn len(&self) -> usize;
+    /// True when there is no vertex.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Number of neighbours of each vertex.
+    fn k(&self) -> usize;
+    /// The neighbours of `i` and their similarities, by descending similarity, ties by smaller id.
+    fn neighbours(&self, i: usize) -> (&[u32], &[f32]);
+}
+
+impl NeighbourLists for KnnGraph {
+    fn len(&self) -> usize {
+        self.n
+    }
+
+    fn k(&self) -> usize {
+        self.k
+    }
+
+    #[inline]
+    fn neighbours(&self, i: usize) -> (&[u32], &[f32]) {
+        KnnGraph::neighbours(self, i)
+    }
+}
+
 impl KnnGraph {
     /// A graph from row-major N x K neighbours and similarities, whatever made them. Rows that are not in order
     /// are sorted; one that lists a neighbour twice is refused. `place` names the graph in errors.

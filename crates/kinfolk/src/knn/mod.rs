@@ -16,9 +16,11 @@
 //! | `by_blocks` | the search for many processes |
 //! | `copies` | rows that occur often are searched for once |
 //! | `sweep` | some rows against some others, for the join |
+//! | `added` | the neighbours of rows that are added to a graph |
 //! | `cohort` | the cosines of all rows with a few, roughly |
 //! | `dot` | the similarity that is reported, the same bits from either end |
 
+pub(crate) mod added;
 pub(crate) mod by_blocks;
 mod candidates;
 mod codes;
@@ -49,8 +51,8 @@ pub(crate) use copies::hash;
 pub(crate) use cost::{expected_time, needed_memory};
 pub(crate) use dot::dot;
 pub use kernel::Kernel;
-pub use knn_graph::KnnGraph;
 pub(crate) use knn_graph::once_each;
+pub use knn_graph::{KnnGraph, NeighbourLists};
 pub(crate) use lists::near_lists;
 
 /// Well within 2^31 / 127^2, beyond which products would not fit.

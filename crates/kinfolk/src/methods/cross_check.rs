@@ -54,7 +54,7 @@ impl CrossCheck {
     }
 
     /// Corrects the probabilities of all edges.
-    pub(super) fn apply(&self, graph: &KnnGraph, probabilities: &mut [f32]) {
+    pub(crate) fn apply(&self, graph: &KnnGraph, probabilities: &mut [f32]) {
         const ROWS: usize = 256;
         let expected = relatives(graph, probabilities);
         let tasks = probabilities.par_chunks_mut(ROWS * graph.k().max(1)).enumerate();
@@ -71,12 +71,16 @@ impl CrossCheck {
     ) {
         for (i, row) in (first..).zip(probabilities.chunks_mut(graph.k().max(1))) {
             for (probability, &j) in row.iter_mut().zip(graph.neighbours(i).0) {
-                if let Some((few, at)) = place(expected[i].min(expected[j as usize]), *probability) {
-                    let logit = logit(*probability) + self.0[few][at];
-                    *probability = 1.0 / (1.0 + (-logit).exp());
-                }
+                *probability = self.corrected(expected[i].min(expected[j as usize]), *probability);
             }
         }
+    }
+
+    /// The probability of an edge whose ends have at least this number of expected relatives.
+    pub(crate) fn corrected(&self, relatives: f32, probability: f32) -> f32 {
+        let Some((few, at)) = place(relatives, probability) else { return probability };
+        let logit = logit(probability) + self.0[few][at];
+        1.0 / (1.0 + (-logit).exp())
     }
 
     /// As numbers, for a file.

@@ -42,7 +42,7 @@ pub(super) struct Opinion<'a> {
 
 impl Halves {
     /// Graphs have `k` neighbours.
-    pub(super) fn of(embeddings: &Embeddings, k: usize, context: &Context) -> Result<Self> {
+    pub(crate) fn of(embeddings: &Embeddings, k: usize, context: &Context) -> Result<Self> {
         let views = HalfViews::of(embeddings, context.seed());
         let cohort = Background::cohort(embeddings.len(), context.seed());
         let regions = || views.regions(embeddings, REGIONS, REGION);

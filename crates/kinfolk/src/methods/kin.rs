@@ -132,11 +132,11 @@ crate::parameters! {
 pub(crate) const DEFAULT_K: usize = 80;
 
 /// Without a model, two rows without other edges join if they are more likely of one identity than not.
-pub(super) const EVEN: f32 = 0.5;
+pub(crate) const EVEN: f32 = 0.5;
 
 /// Edges of at most this probability have no weight. On half of the identities of ten real sets the mean of both F was 84.9, 85.0
 /// and 85.2 with 0.05, 0.15 and 0.3; the fewer edges, the faster.
-const WEAK: f32 = 0.3;
+pub(crate) const WEAK: f32 = 0.3;
 
 impl Kin {
     /// Clusters by a trained model.

@@ -19,7 +19,9 @@ mod tree;
 pub use cohesion::Cohesion;
 pub use disjoint_sets::DisjointSets;
 pub use limited::{SizeLimit, limited_components};
-pub use map_equation::{Flow, MapParams, Modules, WeightedGraph, codelength, map_equation};
+pub use map_equation::{
+    Flow, MapParams, Modules, Region, WeightedGraph, codelength, map_equation, regional_modules,
+};
 pub(crate) use map_equation::{HeavyEdges, modules_of_heavy};
 pub use natural_tau::{natural_tau, null_cosines};
 pub use number::number_by_size;

@@ -32,6 +32,7 @@ use super::Background;
 use super::common::{Common, DEPTHS, ITSELF, Matches, larger, smaller};
 use crate::KnnGraph;
 use crate::graph::{ROWS_PER_TASK, by_locality};
+use crate::knn::NeighbourLists;
 use crate::values::Values;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
@@ -46,12 +47,12 @@ const AHEAD: usize = 3;
 
 /// What the features of an edge depend on, for the whole graph.
 pub(super) struct Whole<'a> {
-    pub(super) graph: &'a KnnGraph,
+    pub(super) graph: &'a dyn NeighbourLists,
     background: &'a Background,
     /// The in-degree of each vertex.
     arrivals: Values<u32>,
-    /// Of each vertex.
-    profiles: Values<Profile>,
+    /// Of each vertex, if they were computed.
+    profiles: Option<Values<Profile>>,
     /// log2(1 + r) of ranks r from 0 to K.
     logarithms: Vec<f32>,
 }
@@ -137,25 +138,25 @@ impl<'a> Whole<'a> {
             let found = Profile::of_rows(graph, background, &arrivals, first..first + profiles.len());
             profiles.copy_from_slice(&found);
         });
-        Self::with_profiles(graph, background, arrivals.into(), profiles.into())
+        Self::with_profiles(graph, background, arrivals.into(), Some(profiles.into()))
     }
 
-    /// With in-degrees and profiles that were computed before.
+    /// With in-degrees and, if they were computed before, profiles; those of the rows that are met are computed otherwise.
     pub(super) fn with_profiles(
-        graph: &'a KnnGraph,
+        graph: &'a dyn NeighbourLists,
         background: &'a Background,
         arrivals: Values<u32>,
-        profiles: Values<Profile>,
+        profiles: Option<Values<Profile>>,
     ) -> Self {
         let logarithms = (0..=graph.k()).map(|rank| (1.0 + rank as f32).log2()).collect();
         Self { graph, background, arrivals, profiles, logarithms }
     }
 
     /// All vertices in an order in which those that share neighbours follow each other.
-    pub(super) fn order(&self) -> Vec<u32> {
-        let density = |i: usize| standard(self.graph, self.background, i).take(20).sum();
-        let density: Vec<f32> = (0..self.graph.len()).into_par_iter().map(density).collect();
-        by_locality(self.graph, &density)
+    pub(super) fn order(&self, graph: &KnnGraph) -> Vec<u32> {
+        let density = |i: usize| standard(graph, self.background, i).take(20).sum();
+        let density: Vec<f32> = (0..graph.len()).into_par_iter().map(density).collect();
+        by_locality(graph, &density)
     }
 }
 
@@ -168,12 +169,20 @@ impl Profile {
         rows: Range<usize>,
     ) -> Vec<Self> {
         let mut z = Vec::with_capacity(graph.k());
-        rows.map(|i| {
-            z.clear();
-            z.extend(standard(graph, background, i));
-            Self::of(&z, arrivals[i], (background.medians[i] - background.median) / background.spread)
-        })
-        .collect()
+        rows.map(|i| Self::of_row(graph, background, arrivals, i, &mut z)).collect()
+    }
+
+    /// Of one row; `z` is a buffer.
+    fn of_row(
+        graph: &dyn NeighbourLists,
+        background: &Background,
+        arrivals: &[u32],
+        i: usize,
+        z: &mut Vec<f32>,
+    ) -> Self {
+        z.clear();
+        z.extend(standard(graph, background, i));
+        Self::of(z, arrivals[i], (background.medians[i] - background.median) / background.spread)
     }
 
     fn of(z: &[f32], arrivals: u32, median: f32) -> Self {
@@ -196,7 +205,11 @@ impl Profile {
 }
 
 /// z of the edges of a row.
-fn standard(graph: &KnnGraph, background: &Background, i: usize) -> impl Iterator<Item = f32> {
+fn standard<'a>(
+    graph: &'a dyn NeighbourLists,
+    background: &'a Background,
+    i: usize,
+) -> impl Iterator<Item = f32> + 'a {
     let (medians, spreads) = (&*background.medians, &*background.spreads);
     let (ids, similarities) = graph.neighbours(i);
     let of_vertex = move |i: usize, s: f32| (s - medians[i]) / spreads[i];
@@ -235,15 +248,22 @@ impl<'a> Structure<'a> {
             let ids = graph.neighbours(row as usize).0.iter();
             neighbours.extend(ids.map(|&j| numbers[j as usize].min(elsewhere)));
         }
-        let gathered = (&*whole.profiles, &*whole.background.medians, &*whole.background.spreads);
-        let profiles: Vec<Profile> = rows.iter().map(|&row| gathered.0[row as usize]).collect();
-        let backgrounds =
-            rows.iter().map(|&row| [gathered.1[row as usize], gathered.2[row as usize]]).collect();
+        let in_degrees = &*whole.arrivals;
+        let mut z = Vec::new();
+        let profiles: Vec<Profile> = match whole.profiles.as_deref() {
+            Some(known) => rows.iter().map(|&row| known[row as usize]).collect(),
+            None => {
+                let of_row =
+                    |&row: &u32| Profile::of_row(graph, whole.background, in_degrees, row as usize, &mut z);
+                rows.iter().map(of_row).collect()
+            }
+        };
+        let (medians, spreads) = (&*whole.background.medians, &*whole.background.spreads);
+        let backgrounds = rows.iter().map(|&row| [medians[row as usize], spreads[row as usize]]).collect();
         let mut z = Vec::with_capacity(of_rows.len() * k);
         of_rows.iter().for_each(|&row| z.extend(standard(graph, whole.background, row as usize)));
         let mass = z.chunks_exact(k.max(1)).zip(&profiles);
         let mass = mass.flat_map(|(z, profile)| z.iter().map(|&z| profile.mass(z))).collect();
-        let in_degrees = &*whole.arrivals;
         let arrivals = rows.iter().map(|&row| in_degrees[row as usize]).collect();
         rows.iter().for_each(|&row| numbers[row as usize] = Numbers::NONE);
         Self { whole, rows, standard: z, mass, neighbours, profiles, backgrounds, arrivals }

@@ -30,6 +30,7 @@ pub use from_nothing::{EdgeExamples, EdgeTraining, fit_edge_model};
 pub use views::Sizes;
 pub(crate) use views::{HalfViews, Nearest, ViewSample, joined, keep_nearest, nearest_to, rows_of_regions};
 
+use crate::knn::NeighbourLists;
 use crate::values::Values;
 use crate::{KnnGraph, Progress, Result};
 pub(crate) use features::Profile;
@@ -98,7 +99,7 @@ pub(crate) fn edge_probabilities(
 ) -> Result<Vec<f32>> {
     let (n, k) = (graph.len(), graph.k());
     let whole = Whole::of(graph, background);
-    let order = whole.order();
+    let order = whole.order(graph);
     let model = model.network.given(&sizes.0);
     // Bits of probabilities. Each is written once, by the task that evaluates the edge.
     let mut bits = Vec::new();
@@ -133,12 +134,12 @@ pub(crate) struct OwnEdges<'a> {
 }
 
 impl<'a> OwnEdges<'a> {
-    /// With the in-degree and the profile of each vertex.
+    /// With the in-degree of each vertex and, if they are known, the profile of each.
     pub(crate) fn of(
-        graph: &'a KnnGraph,
+        graph: &'a dyn NeighbourLists,
         background: &'a Background,
         arrivals: Values<u32>,
-        profiles: Values<Profile>,
+        profiles: Option<Values<Profile>>,
         sizes: Sizes,
         model: &EdgeModel,
     ) -> Self {
@@ -156,6 +157,23 @@ impl<'a> OwnEdges<'a> {
             evaluation.run(rows, |number, listing, probability| {
                 probabilities[number * k + listing.place] = probability;
             });
+        }
+        probabilities
+    }
+
+    /// The probabilities of all edges from some rows, also of those that belong to the other end.
+    pub(crate) fn all_probabilities(&self, rows: &[u32]) -> Vec<f32> {
+        let k = self.whole.graph.k();
+        let mut probabilities = vec![0.0; rows.len() * k];
+        let mut evaluation = Evaluation::new(&self.whole, &self.model);
+        for (rows, probabilities) in rows.chunks(ROWS).zip(probabilities.chunks_mut(ROWS * k.max(1))) {
+            evaluation.run_where(
+                rows,
+                |_, _, _| true,
+                |number, listing, probability| {
+                    probabilities[number * k + listing.place] = probability;
+                },
+            );
         }
         probabilities
     }
@@ -180,13 +198,26 @@ impl<'a> Evaluation<'a> {
 
     /// Calls `each` with the place of the row, the listing and the probability of every edge from some rows that is not evaluated from its other
     /// end: one that both ends list belongs to the smaller.
-    fn run(&mut self, rows: &[u32], mut each: impl FnMut(usize, &Listing, f32)) {
+    fn run(&mut self, rows: &[u32], each: impl FnMut(usize, &Listing, f32)) {
+        let ours = |structure: &Structure, number: usize, j: usize| {
+            structure.row(number) < structure.row(j) || !structure.lists(j, number)
+        };
+        self.run_where(rows, ours, each);
+    }
+
+    /// The same for the edges that are `wanted`, by the numbers of both ends.
+    fn run_where(
+        &mut self,
+        rows: &[u32],
+        wanted: impl Fn(&Structure, usize, usize) -> bool,
+        mut each: impl FnMut(usize, &Listing, f32),
+    ) {
         let Self { whole, model, numbers, scratch, layers, row } = self;
         let structure = Structure::of(whole, rows, numbers);
         for (number, &i) in rows.iter().enumerate() {
             let i = i as usize;
-            let ours = |_, j: usize| i < structure.row(j) || !structure.lists(j, number);
-            let (features, listings) = structure.of_edges(number, scratch, ours);
+            let (features, listings) =
+                structure.of_edges(number, scratch, |_, j| wanted(&structure, number, j));
             let row = &mut row[..listings.len()];
             model.probabilities(features, layers, row);
             for (listing, &probability) in listings.iter().zip(&*row) {

@@ -11,12 +11,15 @@
 
 mod equation;
 mod flow;
+mod limits;
 mod moves;
 mod network;
+mod region;
 mod search;
 mod transposed;
 mod weighted_graph;
 
+pub use region::{Region, regional_modules};
 pub(crate) use weighted_graph::HeavyEdges;
 pub use weighted_graph::WeightedGraph;
 

@@ -13,6 +13,7 @@
 //! 80 bytes per vertex.
 
 use super::equation::{Rates, modular_bits, plogp, plogp_slope};
+use super::limits::Surroundings;
 use super::network::{Network, Row};
 use crate::random::Stream;
 use crate::{Progress, Result};
@@ -37,6 +38,24 @@ impl Partition {
         Self { modules: (0..network.len() as u32).collect(), rates: network.rates.clone() }
     }
 
+    /// The partition into these modules, which are numbered 0, 1, 2 ... without gaps.
+    pub fn of_modules(network: &Network, modules: Vec<u32>) -> Self {
+        let count = modules.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut rates = vec![Rates::default(); count];
+        for (v, &m) in modules.iter().enumerate() {
+            let within = network.links(v).iter().filter(|link| modules[link.target as usize] == m);
+            // Every link is met from both of its ends.
+            let between: f64 = within.map(|link| f64::from(link.flow)).sum();
+            rates[m as usize] = rates[m as usize].with(network.rates[v], between / 2.0);
+        }
+        // What rounding has left of nothing would be entered a negative number of times.
+        rates.iter_mut().for_each(|rates| {
+            rates.enter = rates.enter.max(0.0);
+            rates.exit = rates.exit.max(0.0);
+        });
+        Self { modules, rates }
+    }
+
     /// All vertices in one module, but for those without links, which stay on their own.
     pub fn whole(network: &Network) -> Self {
         let mut rates = vec![Rates::default()];
@@ -57,17 +76,17 @@ impl Partition {
         modular_bits(&self.rates)
     }
 
-    /// Moves vertices until no move improves the codelength; true if any moved. `outside` is how often modules are entered
-    /// that are not in this network.
+    /// Moves vertices until no move improves the codelength; true if any moved.
     pub fn improve(
         &mut self,
         network: &Network,
-        outside: f64,
+        around: &Surroundings,
         random: &mut Stream,
         progress: &dyn Progress,
     ) -> Result<bool> {
         let n = network.len();
-        let mut table = Table::new(self, n, outside);
+        let mut table = Table::new(self, n, around.outside);
+        let mut colours = around.limits.map(|limits| limits.colours_of(&self.modules));
         let mut pending = vec![true; n];
         let mut row = Row::new(n);
         let order = order(n, random);
@@ -81,9 +100,16 @@ impl Partition {
                 }
                 row.gather(network.links(v), &self.modules);
                 let (from, rates) = (self.modules[v], network.rates[v]);
-                if let Some(to) = table.best(from, rates, &row) {
+                let allowed = |to: u32| match (around.limits, &colours) {
+                    (Some(limits), Some(colours)) => limits.allow(v, to, &self.modules, colours),
+                    _ => true,
+                };
+                if let Some(to) = table.best(from, rates, &row, allowed) {
                     table.shift(from, to, rates, &row);
                     self.modules[v] = to;
+                    if let Some((limits, colours)) = around.limits.zip(colours.as_mut()) {
+                        limits.moved(v, from, to, colours);
+                    }
                     moves += 1;
                     for link in network.links(v) {
                         pending[link.target as usize] |= self.modules[link.target as usize] != to;
@@ -180,7 +206,7 @@ impl Table {
     }
 
     /// The module to which a vertex of module `from` should move, if any; `row` has its flow to each module.
-    fn best(&self, from: u32, vertex: Rates, row: &Row) -> Option<u32> {
+    fn best(&self, from: u32, vertex: Rates, row: &Row, allowed: impl Fn(u32) -> bool) -> Option<u32> {
         let old = &self.modules[from as usize];
         let left = old.rates.without(vertex, row.flow(from as usize));
         let entered = self.entered + left.enter - old.rates.enter;
@@ -197,7 +223,8 @@ impl Table {
             }
             let joined = new.rates.with(vertex, between);
             let change = leaving + joined.term() - new.term + plogp(entered + joined.enter - new.rates.enter);
-            if change < least || (change == least && best.is_some_and(|best| to < best)) {
+            let better = change < least || (change == least && best.is_some_and(|best| to < best));
+            if better && allowed(to) {
                 (best, least) = (Some(to), change);
             }
         }

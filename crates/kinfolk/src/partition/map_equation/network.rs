@@ -54,6 +54,19 @@ impl Network {
         })
     }
 
+    /// The network of a part of a graph: `rates` are those of its vertices in the whole graph, and an edge of weight w carries the
+    /// flow w `scale`.
+    pub fn of_region(graph: &impl Edges, arriving: &Transposed, rates: Vec<Rates>, scale: f64) -> Self {
+        let most = |u: usize| graph.leaving(u).count() + arriving.row(u).len();
+        Self::build(rates, most, |u, row| {
+            graph.leaving(u).for_each(|(v, weight)| row.add(v, scale * f64::from(weight)));
+            arriving
+                .row(u)
+                .iter()
+                .for_each(|link| row.add(link.target as usize, scale * f64::from(link.flow)));
+        })
+    }
+
     /// The network of the modules of `self`: `rates` has one entry for each.
     pub fn coarsen(&self, members: &Members, modules: &[u32], rates: Vec<Rates>) -> Self {
         let most = |m: usize| members.of(m).iter().map(|&v| self.links(v as usize).len()).sum();

@@ -14,6 +14,7 @@
 //! links within the modules it is at.
 
 use super::equation::{break_even_loop, plogp};
+use super::limits::{Limits, Surroundings};
 use super::moves::Partition;
 use super::network::{Members, Network};
 use crate::random::{Purpose, Stream};
@@ -25,11 +26,47 @@ use rayon::prelude::*;
 /// 11.7.
 const LEAST_GAIN: f64 = 2e-4;
 
+/// The most rounds in a region: its partition is nearly as good as it can be before the first.
+const REGION_ROUNDS: u64 = 5;
+
 /// What the search found.
 pub(super) struct Found {
     pub partition: Partition,
     /// The rate of the loop at each vertex.
     pub loops: f64,
+}
+
+/// A partition of a part of a network, from the partition `modules` on; without loops in `network`. All modules outside stay.
+pub(super) fn search_region(
+    mut network: Network,
+    modules: Vec<u32>,
+    pair_flow: f64,
+    outside: f64,
+    limits: Option<&Limits>,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Partition> {
+    let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
+    let around = &Surroundings { outside, limits };
+    let mut partition = Partition::of_modules(&network, modules);
+    let loops = break_even_loop(pair_flow, outside + partition.entered());
+    network.rates.iter_mut().for_each(|rates| rates.visit += loops);
+    partition.add_loops(loops);
+    if partition.improve(&network, around, random, progress)? {
+        partition.merge(&network, around, random, progress)?;
+    }
+    for round in 1..=REGION_ROUNDS {
+        let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
+        let start = partition.bits();
+        partition.move_parts(&network, loops, around, seed, round, progress)?;
+        if partition.improve(&network, around, random, progress)? {
+            partition.merge(&network, around, random, progress)?;
+        }
+        if start - partition.bits() <= LEAST_GAIN * (start - fixed).max(0.0) {
+            break;
+        }
+    }
+    Ok(partition)
 }
 
 /// A partition of the network, after at most `rounds` rounds of tuning. `pair_flow` is the flow that a single edge between two
@@ -42,9 +79,10 @@ pub(super) fn search(
     progress: &dyn Progress,
 ) -> Result<Found> {
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
+    let around = &Surroundings::NONE;
     let mut partition = Partition::singletons(&network);
-    partition.improve(&network, 0.0, random, progress)?;
-    partition.merge(&network, random, progress)?;
+    partition.improve(&network, around, random, progress)?;
+    partition.merge(&network, around, random, progress)?;
     let mut loops = 0.0;
     let mut set_loops = |network: &mut Network, partition: &mut Partition| {
         let Some(pair_flow) = pair_flow else { return 0.0 };
@@ -56,18 +94,18 @@ pub(super) fn search(
     };
     if pair_flow.is_some() {
         set_loops(&mut network, &mut partition);
-        if partition.improve(&network, 0.0, random, progress)? {
-            partition.merge(&network, random, progress)?;
+        if partition.improve(&network, around, random, progress)? {
+            partition.merge(&network, around, random, progress)?;
         }
     }
     for round in 1..=rounds {
         // The break-even depends on how often the modules are entered, which changes with them.
         let loops = set_loops(&mut network, &mut partition);
         let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
-        partition.move_parts(&network, loops, seed, round, progress)?;
+        partition.move_parts(&network, loops, around, seed, round, progress)?;
         let before = partition.bits();
-        if partition.improve(&network, 0.0, random, progress)? {
-            partition.merge(&network, random, progress)?;
+        if partition.improve(&network, around, random, progress)? {
+            partition.merge(&network, around, random, progress)?;
         }
         // A small gain of single vertices after the moves of parts means that both have converged.
         let gain = before - partition.bits();
@@ -84,11 +122,19 @@ pub(super) fn search(
 
 impl Partition {
     /// Merges modules, then modules of modules, until no merge improves the codelength.
-    fn merge(&mut self, network: &Network, random: &mut Stream, progress: &dyn Progress) -> Result<()> {
+    fn merge(
+        &mut self,
+        network: &Network,
+        around: &Surroundings,
+        random: &mut Stream,
+        progress: &dyn Progress,
+    ) -> Result<()> {
         let mut coarse = self.coarsen(network);
         loop {
+            let limits = around.limits.map(|limits| limits.coarsen(&self.modules, self.rates.len()));
+            let above = Surroundings { outside: around.outside, limits: limits.as_ref() };
             let mut joined = Partition::singletons(&coarse);
-            if !joined.improve(&coarse, 0.0, random, progress)? {
+            if !joined.improve(&coarse, &above, random, progress)? {
                 return Ok(());
             }
             coarse = joined.coarsen(&coarse);
@@ -107,16 +153,19 @@ impl Partition {
         &mut self,
         network: &Network,
         loops: f64,
+        around: &Surroundings,
         seed: u64,
         round: u64,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let (mut parts, owners) = self.parts(network, loops, seed, round, progress)?;
+        let (mut parts, owners) = self.parts(network, loops, around.outside, seed, round, progress)?;
         let coarse = parts.coarsen(network);
+        let limits = around.limits.map(|limits| limits.coarsen(&parts.modules, parts.rates.len()));
+        let around = &Surroundings { outside: around.outside, limits: limits.as_ref() };
         let mut moved = Partition { modules: owners, rates: std::mem::take(&mut self.rates) };
         let random = &mut Stream::new(seed, Purpose::Moves, round, 0);
-        moved.improve(&coarse, 0.0, random, progress)?;
-        moved.merge(&coarse, random, progress)?;
+        moved.improve(&coarse, around, random, progress)?;
+        moved.merge(&coarse, around, random, progress)?;
         parts.compose(moved);
         *self = parts;
         Ok(())
@@ -127,12 +176,13 @@ impl Partition {
         &self,
         network: &Network,
         loops: f64,
+        outside: f64,
         seed: u64,
         round: u64,
         progress: &dyn Progress,
     ) -> Result<(Partition, Vec<u32>)> {
         let members = Members::new(&self.modules, self.rates.len());
-        let entered = self.entered();
+        let entered = outside + self.entered();
         let parts: Result<Vec<Partition>> = (0..self.rates.len())
             .into_par_iter()
             .map(|m| {
@@ -140,7 +190,8 @@ impl Partition {
                 inside.rates.iter_mut().for_each(|rates| rates.visit -= loops);
                 let mut parts = Partition::singletons(&inside);
                 let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
-                parts.improve(&inside, entered - self.rates[m].enter, random, progress)?;
+                let around = Surroundings { outside: entered - self.rates[m].enter, limits: None };
+                parts.improve(&inside, &around, random, progress)?;
                 parts.add_loops(loops);
                 Ok(parts)
             })

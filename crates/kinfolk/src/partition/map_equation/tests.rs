@@ -1,5 +1,7 @@
+use super::limits::Surroundings;
 use super::moves::Partition;
 use super::network::Members;
+use super::weighted_graph::Edges;
 use super::*;
 use crate::random::{Purpose, Stream};
 use crate::testing::{graphs, knn, large_graph, on_one_and_three_threads};
@@ -153,7 +155,7 @@ proptest! {
             let mut partition = Partition::singletons(&network);
             let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
             // One call does not visit a vertex again if its neighbours do not move, although their module may change.
-            while partition.improve(&network, 0.0, random, &()).unwrap() {}
+            while partition.improve(&network, &Surroundings::NONE, random, &()).unwrap() {}
             let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
             let mut labels: Vec<i64> = partition.modules.iter().map(|&m| m as i64).collect();
             let length = codelength(&graph, flow, &labels).unwrap();
@@ -434,4 +436,95 @@ fn edges_of_weight_0_are_left_out_wherever_they_are() {
     (wrong[2000 * k + 1], wrong[70 * k + 2]) = (-1.0, f32::NAN);
     let error = WeightedGraph::from_knn(&knn, &wrong).unwrap_err().to_string();
     assert!(error.contains("70") && !error.contains("2000"), "{error}");
+}
+
+mod regions {
+    use super::super::weighted_graph::Edges;
+    use super::super::{MapParams, Region, WeightedGraph, codelength, regional_modules};
+    use crate::stages::Flow;
+    use crate::testing::{graphs, on_one_and_three_threads};
+    use proptest::prelude::*;
+
+    /// The weight of all edges of each vertex, and of all edges.
+    fn strengths(graph: &WeightedGraph) -> (Vec<f64>, f64) {
+        let mut strengths = vec![0.0; graph.len()];
+        let mut total = 0.0;
+        for u in 0..graph.len() {
+            for (v, weight) in graph.leaving(u) {
+                strengths[u] += f64::from(weight);
+                strengths[v] += f64::from(weight);
+                total += f64::from(weight);
+            }
+        }
+        (strengths, total)
+    }
+
+    /// The vertices of some modules, with the edges between them, and what surrounds them.
+    fn region(graph: &WeightedGraph, modules: &[u32], inside: &[u32]) -> (WeightedGraph, f64) {
+        let place = |v: usize| inside.iter().position(|&u| u as usize == v);
+        let (mut offsets, mut targets, mut weights) = (vec![0], Vec::new(), Vec::new());
+        for &u in inside {
+            for (v, weight) in graph.leaving(u as usize) {
+                if let Some(v) = place(v) {
+                    targets.push(v as u32);
+                    weights.push(weight);
+                }
+            }
+            offsets.push(targets.len());
+        }
+        let mut outside = 0.0;
+        for u in 0..graph.len() {
+            for (v, weight) in graph.leaving(u).filter(|&(v, _)| modules[v] != modules[u]) {
+                let ends = [u, v].iter().filter(|&&end| place(end).is_none()).count();
+                outside += ends as f64 * f64::from(weight);
+            }
+        }
+        (WeightedGraph::from_parts(offsets, targets, weights).unwrap(), outside)
+    }
+
+    proptest! {
+        #[test]
+        fn a_region_improves_the_whole_and_keeps_to_its_limits(
+            graph in graphs(),
+            modules in prop::collection::vec(0u32..5, 40),
+            apart in prop::collection::vec((0usize..40, 0usize..40), 0..4),
+            colours in prop::collection::vec(prop::option::of(0u32..3), 40),
+        ) {
+            let n = graph.len();
+            let weights: Vec<f32> = (0..graph.len() * graph.k()).map(|edge| (edge % 5) as f32 / 5.0).collect();
+            let graph = WeightedGraph::from_knn(&graph, &weights).unwrap();
+            let modules = &modules[..n];
+            // What may change: the first modules, from singletons on.
+            let inside: Vec<u32> = (0..n as u32).filter(|&v| modules[v as usize] < 3).collect();
+            let start: Vec<u32> = (0..inside.len() as u32).collect();
+            let mut before: Vec<i64> = modules.iter().map(|&m| i64::from(m)).collect();
+            inside.iter().zip(&start).for_each(|(&v, &m)| before[v as usize] = 10 + i64::from(m));
+            let (all, total) = strengths(&graph);
+            let (part, outside) = region(&graph, modules, &inside);
+            let of_inside: Vec<f64> = inside.iter().map(|&v| all[v as usize]).collect();
+            let apart: Vec<[u32; 2]> = apart.into_iter()
+                .filter(|&(a, b)| a != b && a < inside.len() && b < inside.len())
+                .map(|(a, b)| [a as u32, b as u32]).collect();
+            let colours = &colours[..inside.len()];
+            let region = Region {
+                graph: &part, strengths: &of_inside, total, outside, modules: &start, apart: &apart, colours,
+            };
+            // A weight of nothing: no loops, the equation as published.
+            let params = MapParams { pair_weight: Some(0.0), ..MapParams::default() };
+            let [found, three] = on_one_and_three_threads(|| regional_modules(&region, &params, &()).unwrap());
+            prop_assert_eq!(&found, &three);
+            for [a, b] in &apart {
+                prop_assert_ne!(found[*a as usize], found[*b as usize]);
+            }
+            for (a, one) in colours.iter().enumerate() {
+                for (b, other) in colours.iter().enumerate() {
+                    prop_assert!(one.is_none() || other.is_none() || one == other || found[a] != found[b]);
+                }
+            }
+            let mut after = before.clone();
+            inside.iter().zip(&found).for_each(|(&v, &m)| after[v as usize] = 10 + i64::from(m));
+            let bits = |labels: &[i64]| codelength(&graph, Flow::Undirected, labels).unwrap();
+            prop_assert!(bits(&after) <= bits(&before) + 1e-6, "{} {}", bits(&before), bits(&after));
+        }
+    }
 }
