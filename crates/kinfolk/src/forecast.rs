@@ -61,7 +61,7 @@ pub(crate) fn announce(method: &dyn Method, problem: &Problem, context: &Context
     };
     let needs = Needs {
         seconds: own + search,
-        memory: method.memory(n, dim, k).max(of_search),
+        memory: method.memory(n, dim, k).max(of_search) + (large - written),
         disk: written + kept as u64,
     };
     let what = describe(method.info().name, rows);
