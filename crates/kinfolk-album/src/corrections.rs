@@ -102,7 +102,7 @@ impl Corrections {
     pub(crate) fn check(&self, same: bool, [a, b]: [&str; 2]) -> Result<()> {
         let refuse = |chain: String| {
             let (word, other) = if same { ("same", "apart") } else { ("apart", "the same") };
-            let expected = format!("corrections that agree: {a} and {b} are {other} by");
+            let expected = format!("corrections that do not say that {a} and {b} are {other}");
             Err(Error::Format { place: format!("{word} {a} {b}"), expected, found: chain })
         };
         if !same {

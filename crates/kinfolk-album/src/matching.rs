@@ -40,6 +40,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What decides, the person and the module.
+    type Pair = ((bool, usize, i64, i64), i64, u32);
+
     #[test]
     fn a_named_person_comes_before_a_larger_one() {
         let before = [Some(1), Some(1), Some(1), Some(2), None];
@@ -57,7 +60,7 @@ mod tests {
             let (mut people, mut open): (Vec<i64>, Vec<u32>) = ((1..6).collect(), (0..6).collect());
             let mut slow = BTreeMap::new();
             loop {
-                let mut best: Option<((bool, usize, i64, i64), i64, u32)> = None;
+                let mut best: Option<Pair> = None;
                 for &person in &people {
                     for &module in &open {
                         let count = before.iter().zip(&modules).filter(|(p, m)| **p == Some(person) && **m == module).count();

@@ -34,6 +34,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Album(commands::album::Arguments),
     Cluster(commands::cluster::Arguments),
     Knn(commands::knn::Arguments),
     Eval(commands::eval::Arguments),
@@ -80,6 +81,7 @@ pub fn use_threads(threads: Option<usize>) -> Result<(), Failure> {
 fn execute(arguments: Arguments) -> Result<u8, Failure> {
     use_threads(arguments.threads)?;
     match arguments.command {
+        Command::Album(a) => return commands::album::run(a),
         Command::Cluster(a) => commands::cluster::run(a),
         Command::Knn(a) => commands::knn::run(a),
         Command::Eval(a) => commands::eval::run(a),

@@ -47,8 +47,11 @@ pub fn album(rows: &Embeddings, count: usize) -> (TempDir, Album) {
     (directory, album)
 }
 
-/// Everything that a reader sees: items with people, names, corrections.
-pub fn contents(album: &Album) -> (BTreeMap<String, i64>, BTreeMap<i64, Option<String>>, Vec<String>) {
+/// Items with people, people with names, and corrections.
+type Contents = (BTreeMap<String, i64>, BTreeMap<i64, Option<String>>, Vec<String>);
+
+/// Everything that a reader sees.
+pub fn contents(album: &Album) -> Contents {
     let people = album.people().unwrap().into_iter().map(|person| (person.id, person.name)).collect();
     let mut statement =
         album.connection.prepare("SELECT kind || a || ' ' || b FROM corrections ORDER BY id").unwrap();

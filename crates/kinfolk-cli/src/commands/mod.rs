@@ -1,5 +1,6 @@
 //! One file for each subcommand.
 
+pub mod album;
 pub mod bench;
 pub mod cluster;
 pub mod demo;

@@ -1,5 +1,6 @@
 //! The command: its files, its output, and its errors.
 
+mod album;
 mod cluster;
 mod levels;
 mod options;
@@ -210,7 +211,7 @@ fn an_output_that_cannot_be_written_is_refused_before_the_work() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let directory = TempDir::new().unwrap();
-    for command in ["cluster", "train", "import", "knn", "eval", "synth", "demo"] {
+    for command in ["album", "cluster", "train", "import", "knn", "eval", "synth", "demo"] {
         let help = succeeds(directory.path(), &[command, "--help"]).stdout();
         assert!(help.contains("Example:"), "{command}");
     }
