@@ -226,7 +226,7 @@ fn parameters_that_a_job_cannot_have_are_refused() {
     );
     assert_eq!(
         message(JobParams { memory: Some(100 << 20), ..params() }),
-        "a block of a job needs 235 MB of memory, 100 MB may be used"
+        "a block of a job needs 235 MB of memory, 105 MB may be used"
     );
     let none = Job::create(&directory.path().join("job"), &[], &params()).map(drop).unwrap_err();
     assert_eq!(none.to_string(), "paths: expected at least one file of embeddings, found none");
