@@ -11,6 +11,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -74,6 +75,21 @@ impl Embeddings {
             (&file).write_all(bytemuck::cast_slice(piece)).map_err(|e| Error::io(&path, e))?;
         }
         map_nameless(&path, &file, dim)
+    }
+
+    /// Unit rows that are read piece by piece, in a file without a name; none where an open file keeps its name.
+    pub(crate) fn of_pieces(
+        directory: &Path,
+        rows: usize,
+        dim: usize,
+        read: impl Fn(Range<usize>) -> Result<Vec<f32>>,
+    ) -> Result<Option<Self>> {
+        let Some((path, mut file)) = nameless(directory)? else { return Ok(None) };
+        for first in (0..rows).step_by(ROWS_PER_PIECE) {
+            let piece = read(first..rows.min(first + ROWS_PER_PIECE))?;
+            file.write_all(bytemuck::cast_slice(&piece)).map_err(|e| Error::io(&path, e))?;
+        }
+        map_nameless(&path, &file, dim).map(Some)
     }
 
     /// Rows of native f32 in memory that something else owns, such as a NumPy array. They are used in place

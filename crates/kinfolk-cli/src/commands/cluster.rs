@@ -1,7 +1,7 @@
 //! `kinfolk cluster`: from a file of embeddings to a directory of clusters.
 
 use super::pseudo_labels::{self, PseudoLabelOptions};
-use super::{Features, MethodParameters, Neighbours, method_names};
+use super::{Features, MethodParameters, Neighbours, method_names, scratch};
 use crate::bars::Bars;
 use crate::failure::{Failure, Places};
 use crate::picture::draw_levels;
@@ -152,10 +152,10 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let bars = Bars::default();
     bars.begin("read", 1);
-    let embeddings = arguments.features.read()?;
-    let reading = start.elapsed();
     let directory =
         arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));
+    let embeddings = arguments.features.read_beside(&directory, arguments.neighbours.memory)?;
+    let reading = start.elapsed();
     if directory.exists() && !directory.is_dir() {
         return Err(Error::format(directory, "a directory to write to", "a file").into());
     }
@@ -189,8 +189,7 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     }
     let work = open_work(arguments, &*method, embeddings.len())?;
     let mut clusterer = Clusterer::with_boxed(method).seed(seed).levels(arguments.levels).progress(&bars);
-    let parent = directory.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    if parent.is_dir() {
+    if let Some(parent) = scratch(&directory) {
         clusterer = clusterer.scratch(parent);
     }
     if let Some(memory) = arguments.neighbours.memory {

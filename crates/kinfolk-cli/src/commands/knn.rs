@@ -35,7 +35,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let bars = Bars::default();
     bars.begin("read", 1);
-    let embeddings = arguments.features.read()?;
+    let embeddings = arguments.features.read_beside(&arguments.output, arguments.neighbours.memory)?;
     check_writable(&arguments.output)?;
     let params = arguments.neighbours.params(embeddings.len());
     announce_search(&embeddings, &params, &Context::new(&bars).with_memory(arguments.neighbours.memory))?;

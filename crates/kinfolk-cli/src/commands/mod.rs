@@ -64,9 +64,28 @@ pub struct Features {
 impl Features {
     /// Reads and normalises them.
     pub fn read(&self) -> kinfolk::Result<Embeddings> {
-        let options = kinfolk::io::ReadOptions { dim: self.dim, array: self.array.clone() };
-        kinfolk::io::read_embeddings(&self.features, &options)
+        kinfolk::io::read_embeddings(&self.features, &self.options())
     }
+
+    /// The same; large ones that must be converted go to a file beside the output.
+    pub fn read_beside(&self, output: &Path, memory: Option<u64>) -> kinfolk::Result<Embeddings> {
+        match scratch(output) {
+            Some(directory) => {
+                kinfolk::io::read_embeddings_beside(&self.features, &self.options(), directory, memory)
+            }
+            None => self.read(),
+        }
+    }
+
+    fn options(&self) -> kinfolk::io::ReadOptions {
+        kinfolk::io::ReadOptions { dim: self.dim, array: self.array.clone() }
+    }
+}
+
+/// The directory of an output, for large matrices, if it exists.
+pub fn scratch(output: &Path) -> Option<&Path> {
+    let parent = output.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    parent.is_dir().then_some(parent)
 }
 
 /// Options of the neighbour search.

@@ -154,6 +154,12 @@ impl<'a> Block<'a> {
         Ok((Cow::Owned(out), dim))
     }
 
+    /// Whether the bytes can be used as they are, as far as the first `rows` say.
+    pub fn starts_with_unit_rows(&self, rows: usize) -> bool {
+        let first = rows.min(self.rows) * self.width;
+        self.as_f32().is_some_and(|values| are_unit_rows(&values[..first], self.width))
+    }
+
     /// Some rows, each of unit length.
     pub fn unit_rows(&self, rows: Range<usize>, place: &str) -> Result<Vec<f32>> {
         let mut out = vec![0.0; rows.len() * self.width];

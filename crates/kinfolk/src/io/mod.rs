@@ -29,6 +29,7 @@ pub(crate) use npy::{header_bytes, write_npy_i64_to};
 pub use npz::read_integers;
 pub(crate) use rows::RowFile;
 
+use crate::memory::Budget;
 use crate::{Embeddings, Error, Result};
 use bytes::Bytes;
 use memmap2::Mmap;
@@ -84,6 +85,28 @@ pub fn read_embeddings(path: &Path, options: &ReadOptions) -> Result<Embeddings>
         options.dim = layout::columns(path, bytes.len())?;
     }
     parse_embeddings(bytes, format, &options, &path.display().to_string())
+}
+
+/// Reads embeddings as [`read_embeddings`] does. Rows of a `.npy` or `.bin` file that must be converted, such as those of float16, go
+/// to a file without a name in `directory` if they are more than an eighth of the memory (by default what is free), so that
+/// the system may drop their pages.
+pub fn read_embeddings_beside(
+    path: &Path,
+    options: &ReadOptions,
+    directory: &Path,
+    memory: Option<u64>,
+) -> Result<Embeddings> {
+    if let Some(file) = RowFile::open(path, options)? {
+        let (rows, dim) = file.shape()?;
+        if Budget(memory).is_large(4 * (rows * dim) as u64)
+            && file.is_converted()?
+            && let Some(embeddings) =
+                Embeddings::of_pieces(directory, rows, dim, |rows| file.unit_rows(rows))?
+        {
+            return Ok(embeddings);
+        }
+    }
+    read_embeddings(path, options)
 }
 
 /// Reads embeddings from the bytes of a file; `place` names it in errors.

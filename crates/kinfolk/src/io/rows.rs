@@ -7,6 +7,9 @@ use memmap2::Mmap;
 use std::ops::Range;
 use std::path::Path;
 
+/// Rows that say whether those of a file have unit length.
+const LOOKED_AT: usize = 4096;
+
 /// A `.npy` or `.bin` file.
 pub(crate) struct RowFile {
     map: Mmap,
@@ -43,6 +46,11 @@ impl RowFile {
             return Err(Error::Length { place, what, expected: rows.end, found: block.rows });
         }
         block.unit_rows(rows, &self.place)
+    }
+
+    /// Whether its rows must be converted, as far as the first of them say.
+    pub fn is_converted(&self) -> Result<bool> {
+        self.block().map(|block| !block.starts_with_unit_rows(LOOKED_AT))
     }
 
     fn block(&self) -> Result<Block<'_>> {

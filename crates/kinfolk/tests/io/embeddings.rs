@@ -44,6 +44,31 @@ fn unit_rows_of_numpy_stay_in_the_file() {
 }
 
 #[test]
+fn large_rows_that_must_be_converted_go_to_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let beside = |name: &str, memory| {
+        read_embeddings_beside(&data(name), &ReadOptions::default(), directory.path(), Some(memory))
+    };
+    let expected = normalised(&MATRIX.map(f64::from), 4);
+    for name in ["f2", "f4", "f8", "big_f4", "fortran"].map(|name| format!("{name}.npy")) {
+        // An eighth of 300 bytes is less than the 48 of the rows.
+        for (memory, mapped) in [(300, cfg!(unix)), (1000, false)] {
+            let embeddings = beside(&name, memory).unwrap();
+            assert_eq!((embeddings.as_slice(), embeddings.is_mapped()), (&*expected, mapped), "{name}");
+        }
+    }
+    assert!(beside("unit.npy", 300).unwrap().is_mapped());
+    assert_eq!(beside("stored.npz", 300).unwrap().as_slice(), expected);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    // Rows are named as without a file, in later pieces, too.
+    let mut values = vec![3.0; 2 * 20_000];
+    values[2 * 17_000] = f32::NAN;
+    let (_bad, path) = file("a.npy", &npy_f32(20_000, 2, &values));
+    let found = read_embeddings_beside(&path, &ReadOptions::default(), directory.path(), Some(300));
+    assert_eq!(message(found, &path), "a.npy: row 17000, column 0: expected a finite number, found NaN");
+}
+
+#[test]
 fn one_row_is_fine() {
     let (_directory, path) = file("a.NPY", &npy_f32(1, 2, &[3.0, 4.0]));
     assert_eq!(read(&path).unwrap().as_slice(), [0.6, 0.8]);
