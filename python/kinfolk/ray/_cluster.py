@@ -192,7 +192,9 @@ def _check_nodes(ray: Any, memory: int | None) -> None:
     """A task that no node can take would wait for ever."""
     if memory is None:
         return
-    most = max((node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0)
+    offers = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    # A node without processors, such as one that only leads, takes no task.
+    most = max((offer.get("memory", 0) for offer in offers if offer.get("CPU", 0) >= 1), default=0)
     if most < memory:
         raise MemoryError(
             f"memory_per_worker: expected at most what a node offers, {most / 1e9:.1f} GB, found {memory / 1e9:.1f} GB"
