@@ -11,6 +11,7 @@ pub mod machine;
 mod picture;
 #[doc(hidden)]
 pub mod table;
+mod watch;
 
 #[doc(hidden)]
 pub use commands::synth::profiles;

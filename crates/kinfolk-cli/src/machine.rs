@@ -16,8 +16,14 @@ pub fn cpu_time() -> Duration {
 /// The peak memory of this process, in bytes.
 pub fn peak_memory() -> u64 {
     // On Linux `getrusage` counts what the process was before it became this program, too.
-    let held = std::fs::read_to_string("/proc/self/status").ok().and_then(|s| high_water(&s));
+    let held = std::fs::read_to_string("/proc/self/status").ok().and_then(|s| field(&s, "VmHWM:"));
     held.map_or_else(system::peak_memory, |kilobytes| kilobytes * 1024)
+}
+
+/// What this process holds besides pages of mapped files, in bytes; Linux only.
+pub fn anonymous_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    Some(field(&status, "RssAnon:")? * 1024)
 }
 
 /// Makes the GNU allocator return large blocks to the system when they are freed. Training allocates tensors of many different
@@ -32,9 +38,9 @@ pub fn return_large_blocks() {
     }
 }
 
-/// `VmHWM` in KB.
-fn high_water(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// A field of `/proc/self/status`, in KB.
+fn field(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 

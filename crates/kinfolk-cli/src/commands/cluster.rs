@@ -5,6 +5,7 @@ use super::{Features, MethodParameters, Neighbours, method_names, scratch};
 use crate::bars::Bars;
 use crate::failure::{Failure, Places};
 use crate::picture::draw_levels;
+use crate::watch::Watch;
 use crate::{machine, table};
 use clap::Args;
 use kinfolk::io::{AtomicFile, check_label_count, read_graph, read_labels};
@@ -150,7 +151,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 
 fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
-    let bars = Bars::default();
+    let bars = Watch::new(Bars::default());
     bars.begin("read", 1);
     let directory =
         arguments.output.clone().unwrap_or_else(|| default_directory(&arguments.features.features));
@@ -200,6 +201,7 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
     }
     let found = clusterer.run(&problem)?;
     drop(clusterer);
+    let parts = bars.parts();
     drop(bars);
 
     let Features { features, array, .. } = &arguments.features;
@@ -213,6 +215,7 @@ fn cluster(arguments: &Arguments) -> Result<(), Failure> {
         graph.file = Some(path.clone());
     }
     run.seconds.insert("read".to_owned(), reading.as_secs_f64().into());
+    run.parts = parts;
     run.cost = machine::cost();
     run.scores = truth.as_ref().map(|truth| evaluate(truth, &found.labels)).transpose()?;
     let classes = arguments.pseudo_labels.start(&found, truth.as_deref(), &directory)?;

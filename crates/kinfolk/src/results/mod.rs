@@ -18,7 +18,8 @@ pub use clusters_csv::parse_clusters;
 #[cfg(feature = "parquet")]
 pub use clusters_parquet::parse_clusters_parquet;
 pub use run::{
-    ClusterCounts, Cost, Features, GraphInfo, LevelInfo, PseudoLabelInfo, RUN_FORMAT, Run, json_scalar,
+    ClusterCounts, Cost, Features, GraphInfo, LevelInfo, PartCost, PseudoLabelInfo, RUN_FORMAT, Run,
+    json_scalar,
 };
 
 #[cfg(not(feature = "parquet"))]

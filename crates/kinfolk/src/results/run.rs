@@ -43,6 +43,9 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Seconds of each stage.
     pub seconds: Map<String, Value>,
+    /// What each part of the stages costs, by what its progress bar is called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartCost>,
     /// Processor time and memory.
     #[serde(flatten)]
     pub cost: Cost,
@@ -198,6 +201,27 @@ pub struct Cost {
     pub peak_memory_bytes: Option<u64>,
 }
 
+/// What a part of a run costs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartCost {
+    /// What its progress bar is called.
+    pub part: String,
+    /// Wall time.
+    pub seconds: f64,
+    /// Processor time of all threads.
+    pub cpu_seconds: f64,
+    /// The most memory that the process held during it besides pages of mapped files; `None` if the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+}
+
+impl PartCost {
+    /// A part that has not cost anything yet.
+    pub fn new(part: &str) -> Self {
+        PartCost { part: part.to_owned(), ..PartCost::default() }
+    }
+}
+
 impl Run {
     /// Describes the result of a job.
     pub fn of_job(job: &Job, found: &Clustering) -> Result<Self> {
@@ -246,6 +270,7 @@ impl Run {
             pseudo_labels: None,
             notes: report.notes.clone(),
             seconds: seconds.map(|(stage, time)| ((*stage).to_owned(), time.as_secs_f64().into())).collect(),
+            parts: Vec::new(),
             cost: Cost::default(),
             scores: None,
         }
