@@ -88,8 +88,8 @@ impl Album {
         let context = Context::new(progress).with_seed(seed);
         change.append(ROWS, bytemuck::cast_slice(rows.as_slice()))?;
         let slots: Vec<u32> = (0..rows.len() as u32).collect();
-        let labels = cluster_whole(&change, rows.dim(), &slots, &context)?;
         let new = NewItems { first: 0, keys: &keys, groups: &groups };
+        let labels = cluster_whole(&change, rows.dim(), &slots, Some(&new), &context)?;
         let view = change.view()?;
         write_whole(&change, &view.records, &slots, &labels, Some(&new))?;
         change.transaction.pragma_update(None, "application_id", APPLICATION).at(&path)?;
@@ -158,7 +158,7 @@ impl Album {
                 change.append(ROWS, bytemuck::cast_slice(rows.as_slice()))?;
                 resolve(change, rows, &keys, first)?;
                 alive.extend(first..first + rows.len() as u32);
-                let labels = cluster_whole(change, view.dim, &alive, &context)?;
+                let labels = cluster_whole(change, view.dim, &alive, Some(&new), &context)?;
                 return write_whole(change, &change.view()?.records, &alive, &labels, Some(&new));
             }
             let knowledge = view.knowledge(&change.transaction)?;
@@ -344,7 +344,7 @@ impl Album {
             if alive.is_empty() {
                 return Ok(());
             }
-            let labels = cluster_whole(change, view.dim, &alive, &context)?;
+            let labels = cluster_whole(change, view.dim, &alive, None, &context)?;
             write_whole(change, &change.view()?.records, &alive, &labels, None)
         })
     }

@@ -5,11 +5,12 @@
 //! corrections that implies it. They stay when an item is removed, with its embedding, and hold again for an item that is added
 //! with the same key and nearly the same embedding, or with the same embedding and another key.
 //!
-//! Cost: all corrections are read whenever people change; they were typed by hand.
+//! Cost: all corrections are read whenever people change, O(C log C); they were typed by hand.
 
 use crate::change::Change;
 use crate::database::{At, DATABASE};
 use kinfolk::incremental::similarity;
+use kinfolk::stages::DisjointSets;
 use kinfolk::{Embeddings, Error, Result};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -51,11 +52,6 @@ impl Corrections {
             })
         });
         Ok(Self(found.at(&path)?.collect::<rusqlite::Result<_>>().at(&path)?))
-    }
-
-    /// The keys that are the same as this one, itself among them.
-    fn group(&self, key: &str) -> BTreeSet<&str> {
-        self.paths(key).into_keys().collect()
     }
 
     /// For every key that is the same as this one the key before it on the shortest chain from there.
@@ -111,9 +107,13 @@ impl Corrections {
                 None => Ok(()),
             };
         }
+        let sameness = Sameness::of(self);
+        let ends = [a, b].map(|key| sameness.set(key));
         for correction in self.0.iter().filter(|correction| !correction.same) {
             for [x, y] in [[0, 1], [1, 0]].map(|ends| ends.map(|end| correction.keys[end].as_str())) {
-                if let (Some(from), Some(to)) = (self.chain(a, x), self.chain(y, b)) {
+                if [sameness.set(x), sameness.set(y)] == ends
+                    && let (Some(from), Some(to)) = (self.chain(a, x), self.chain(y, b))
+                {
                     return refuse(format!("{} | {}", from.join(" = "), to.join(" = ")));
                 }
             }
@@ -129,50 +129,70 @@ impl Corrections {
 
     /// The items that are the same, as slots; groups of one are left out.
     pub(crate) fn groups(&self) -> Vec<Vec<u32>> {
-        let mut slot_of: HashMap<&str, u32> = HashMap::new();
-        for correction in &self.0 {
-            for (key, slot) in correction.keys.iter().zip(correction.slots) {
-                slot_of.extend(slot.map(|slot| (key.as_str(), slot)));
-            }
-        }
-        let (mut seen, mut groups) = (BTreeSet::new(), Vec::new());
-        for key in
-            self.0.iter().filter(|correction| correction.same).map(|correction| correction.keys[0].as_str())
-        {
-            if seen.contains(key) {
-                continue;
-            }
-            let group = self.group(key);
-            let mut slots: Vec<u32> = group.iter().filter_map(|key| slot_of.get(key).copied()).collect();
-            slots.sort_unstable();
-            slots.dedup();
-            seen.extend(group);
-            if slots.len() > 1 {
-                groups.push(slots);
-            }
-        }
+        let mut groups: Vec<Vec<u32>> =
+            Sameness::of(self).slots.into_values().filter(|group| group.len() > 1).collect();
+        groups.sort_unstable();
         groups
     }
 
     /// Pairs of items that are apart, as slots, with all that are the same as either.
     pub(crate) fn apart(&self) -> Vec<[u32; 2]> {
-        let mut slots_of: HashMap<&str, BTreeSet<u32>> = HashMap::new();
-        for correction in &self.0 {
-            for (key, slot) in correction.keys.iter().zip(correction.slots) {
-                slots_of.entry(key).or_default().extend(slot);
-            }
-        }
-        let slots = |key: &str| -> BTreeSet<u32> {
-            self.group(key).iter().flat_map(|key| slots_of[key].iter().copied()).collect()
-        };
+        let sameness = Sameness::of(self);
+        let slots = |key: &str| sameness.set(key).map_or(&[][..], |set| &sameness.slots[&set]);
         let mut pairs = BTreeSet::new();
         for correction in self.0.iter().filter(|correction| !correction.same) {
             let [one, other] = [0, 1].map(|end| slots(&correction.keys[end]));
-            for &a in &one {
+            for &a in one {
                 pairs.extend(other.iter().map(|&b| [a.min(b), a.max(b)]));
             }
         }
         pairs.into_iter().filter(|[a, b]| a != b).collect()
+    }
+
+    /// All items that a correction is about, as slots.
+    pub(crate) fn slots(&self) -> BTreeSet<u32> {
+        self.0.iter().flat_map(|correction| correction.slots).flatten().collect()
+    }
+}
+
+/// The keys of corrections in sets of those that are the same.
+struct Sameness<'a> {
+    number_of: HashMap<&'a str, u32>,
+    /// The set of each number.
+    sets: Vec<u32>,
+    /// The items of each set, ascending.
+    slots: HashMap<u32, Vec<u32>>,
+}
+
+impl<'a> Sameness<'a> {
+    fn of(corrections: &'a Corrections) -> Self {
+        let mut number_of: HashMap<&str, u32> = HashMap::new();
+        for key in corrections.0.iter().flat_map(|correction| &correction.keys) {
+            let next = number_of.len() as u32;
+            number_of.entry(key).or_insert(next);
+        }
+        let mut joined = DisjointSets::new(number_of.len());
+        for correction in corrections.0.iter().filter(|correction| correction.same) {
+            let [a, b] = correction.keys.each_ref().map(|key| number_of[key.as_str()]);
+            joined.join(a, b);
+        }
+        let mut this = Self { number_of, sets: joined.names(), slots: HashMap::new() };
+        for correction in &corrections.0 {
+            for (key, slot) in correction.keys.iter().zip(correction.slots) {
+                let set = this.sets[this.number_of[key.as_str()] as usize];
+                this.slots.entry(set).or_default().extend(slot);
+            }
+        }
+        for slots in this.slots.values_mut() {
+            slots.sort_unstable();
+            slots.dedup();
+        }
+        this
+    }
+
+    /// The set of a key; none if no correction is about it.
+    fn set(&self, key: &str) -> Option<u32> {
+        self.number_of.get(key).map(|&number| self.sets[number as usize])
     }
 }
 

@@ -175,7 +175,7 @@ impl Extension {
             let edge = |(&other, &p): (&u32, &f32)| {
                 let p = correction.apply(relatives[slot as usize].min(relatives[other as usize]), p);
                 let rarely = group(slot).is_some() && group(slot) == group(other);
-                if rarely { less_probable(p, GROUP) } else { p }
+                if rarely { less_probable(p) } else { p }
             };
             self.records.ids(slot).iter().zip(raw).map(edge).collect::<Vec<f32>>()
         };
@@ -214,9 +214,9 @@ impl Extension {
     }
 }
 
-/// A probability whose logit is this much smaller.
-fn less_probable(p: f32, by: f32) -> f32 {
-    let odds = p / (1.0 - p).max(1e-6) * (-by).exp();
+/// The probability of an edge between items of one group.
+pub(crate) fn less_probable(p: f32) -> f32 {
+    let odds = p / (1.0 - p).max(1e-6) * (-GROUP).exp();
     odds / (1.0 + odds)
 }
 

@@ -1,8 +1,9 @@
 //! Which items are which person: found anew for some people, or for all, and written.
 //!
-//! The items of some people and new items are a region of the graph (`region`). Its modules are improved by the moves of the map
-//! equation, in which what is apart stays apart and no two named people meet, then made to keep all corrections (`enforce`), and
-//! named after the people whose items they have (`matching`).
+//! The items of some people and new items are a region of the graph (`region`). Its modules are made to keep all corrections
+//! (`enforce`), then improved by the moves of the map equation, which keep to them: people who have a name or were corrected move as
+//! one, what is apart stays apart, and no two named people meet. Modules are named after the people whose items they have
+//! (`matching`).
 
 use crate::change::Change;
 use crate::corrections::Corrections;
@@ -14,7 +15,7 @@ use crate::region::Region;
 use kinfolk::incremental::PAIR;
 use kinfolk::stages::{MapParams, Region as Part, regional_modules};
 use kinfolk::{Context, Result};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// New items: the first slot, their keys and groups.
 pub(crate) struct NewItems<'a> {
@@ -98,9 +99,12 @@ pub(crate) fn repartition(
     let law = law(change, &region, &before, &names)?;
     let entered: i64 = crate::view::meta(&change.transaction, &change.directory, "entered")?;
     let total: i64 = crate::view::meta(&change.transaction, &change.directory, "total")?;
-    let alone: Vec<u32> = modules.clone();
-    let outside = (entered - region.entered(&alone) + new_entered(&region, &before)).max(0);
+    let outside = (entered - region.entered(&modules) + new_entered(&region, &before)).max(0);
+    // What new items are said to be holds before anything moves, so that moves only need to keep it.
+    enforce(&region, &law, &mut modules);
     if moves == Moves::Free {
+        modules = dense(&modules);
+        let units = units(&law, &modules);
         // Two items of one group in one photograph are two people, unless their edge says otherwise.
         let mut apart = law.apart.clone();
         apart.extend(grouped(change, &region, &before, new)?);
@@ -114,13 +118,37 @@ pub(crate) fn repartition(
             modules: &modules,
             apart: &apart,
             colours: &law.named,
+            units: Some(&units),
         };
         let params = MapParams { seed: context.seed(), pair_weight: Some(PAIR), ..MapParams::default() };
         modules = context.timed("partition", || regional_modules(&part, &params, context.progress()))?;
     }
-    enforce(&region, &law, &mut modules);
     change.set("entered", outside + region.entered(&modules))?;
     write(change, &region.slots, &before, &modules, &names, new)
+}
+
+/// The same modules, numbered 0, 1, 2 ... without gaps.
+fn dense(modules: &[u32]) -> Vec<u32> {
+    let mut number_of: HashMap<u32, u32> = HashMap::new();
+    let number = |module: &u32| {
+        let next = number_of.len() as u32;
+        *number_of.entry(*module).or_insert(next)
+    };
+    modules.iter().map(number).collect()
+}
+
+/// The unit of each item. People who have a name, or about whom somebody said something, lose nothing by moves: each is one unit.
+/// Where a correction joined two clusters, or divided one, moves would otherwise take that back but for the items it names.
+fn units(law: &Law, modules: &[u32]) -> Vec<u32> {
+    let named = law.named.iter().zip(0..).filter(|(name, _)| name.is_some()).map(|(_, place)| place);
+    let corrected = law.same.iter().flatten().chain(law.apart.iter().flatten()).copied();
+    let settled: HashSet<u32> = named.chain(corrected).map(|place: u32| modules[place as usize]).collect();
+    let of_item = |(place, module): (usize, &u32)| match settled.contains(module) {
+        true => *module,
+        // Beyond the numbers of modules.
+        false => (modules.len() + place) as u32,
+    };
+    dense(&modules.iter().enumerate().map(of_item).collect::<Vec<u32>>())
 }
 
 /// What the edges of new items add to what modules are entered, if each is on its own: they were not part of the graph before.
@@ -230,7 +258,7 @@ pub(crate) fn write_whole(
         // Only clusters that a correction or a name is about can need a change.
         let place_of: HashMap<u32, usize> = slots.iter().copied().zip(0..).collect();
         let mut touched: BTreeSet<u32> = BTreeSet::new();
-        for slot in corrections.0.iter().flat_map(|correction| correction.slots).flatten() {
+        for slot in corrections.slots() {
             touched.extend(place_of.get(&slot).map(|&place| modules[place]));
         }
         let of_named = |place: &usize| before[*place].is_some_and(|person| names.contains_key(&person));

@@ -130,6 +130,11 @@ impl Album {
         keys.collect::<rusqlite::Result<_>>().at(&path)
     }
 
+    /// The id of the person of an item.
+    pub fn person_of(&self, key: &str) -> Result<i64> {
+        Ok(find_item(&self.connection, &self.directory, key)?.1)
+    }
+
     /// The key and the person of every item, in the order in which they were added.
     pub fn items(&self) -> Result<Vec<(String, i64)>> {
         let path = self.directory.join(DATABASE);

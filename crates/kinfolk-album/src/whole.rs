@@ -9,12 +9,16 @@
 //! Cost: that of `kinfolk cluster`, the lists (N^1.5 D integer products), and 12 K + 8 D + 36 bytes of files for each row.
 
 use crate::change::Change;
+use crate::database::At;
+use crate::extension::less_probable;
 use crate::files::Array;
+use crate::partition::NewItems;
 use crate::records::units;
 use crate::state::{GONE, NOWHERE, State};
 use crate::view::{ROWS, View, length, of_epoch};
 use kinfolk::incremental::{Found, Lists, NEIGHBOURS, cluster, coding_loss, similarity, stored_rows};
 use kinfolk::{Context, Embeddings, Result};
+use std::collections::HashMap;
 
 /// Rows whose neighbours choose how many lists are searched.
 const SAMPLE: usize = 256;
@@ -28,6 +32,7 @@ pub(crate) fn cluster_whole(
     change: &Change<'_>,
     dim: usize,
     slots: &[u32],
+    new: Option<&NewItems<'_>>,
     context: &Context,
 ) -> Result<Vec<i64>> {
     let all = stored_rows(
@@ -41,7 +46,13 @@ pub(crate) fn cluster_whole(
     // Slots ascend: as many as rows are all of them.
     let some = (slots.len() < all.len()).then(|| gathered(&all, slots)).transpose()?;
     let rows = some.as_ref().unwrap_or(&all);
-    let found = cluster(rows, context)?;
+    let groups = groups(change, slots, new)?;
+    let rarely = |i: u32, j: u32, p: f32| match groups[i as usize] == groups[j as usize] {
+        true if groups[i as usize].is_some() => less_probable(p),
+        _ => p,
+    };
+    let grouped = groups.iter().any(Option::is_some);
+    let found = cluster(rows, grouped.then_some(&rarely), context)?;
     let lists = context.timed("lists", || Lists::of(&found.centred, context))?;
     let write = || -> Result<()> {
         let state = write_files(change, epoch, all.len(), slots, &found, &lists)?;
@@ -76,6 +87,30 @@ pub(crate) fn cluster_whole(
     };
     context.timed("write", write)?;
     Ok(found.labels)
+}
+
+/// The group of the items at these slots, if they have one, by numbers.
+fn groups(change: &Change<'_>, slots: &[u32], new: Option<&NewItems<'_>>) -> Result<Vec<Option<u32>>> {
+    let path = change.database();
+    let mut number_of: HashMap<String, u32> = HashMap::new();
+    let mut of_slot: HashMap<u32, u32> = HashMap::new();
+    let mut put = |slot: u32, group: String| {
+        let next = number_of.len() as u32;
+        of_slot.insert(slot, *number_of.entry(group).or_insert(next));
+    };
+    let mut statement =
+        change.transaction.prepare("SELECT slot, grouped FROM items WHERE grouped IS NOT NULL").at(&path)?;
+    for item in statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).at(&path)? {
+        let (slot, group) = item.at(&path)?;
+        put(slot, group);
+    }
+    if let Some(new) = new {
+        let groups = (new.first..).zip(new.groups);
+        groups
+            .filter_map(|(slot, group)| Some((slot, group.clone()?)))
+            .for_each(|(slot, group)| put(slot, group));
+    }
+    Ok(slots.iter().map(|slot| of_slot.get(slot).copied()).collect())
 }
 
 /// Stops counting files of epochs that no undo brings back.

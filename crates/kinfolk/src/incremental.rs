@@ -86,8 +86,11 @@ pub struct Found {
     pub labels: Vec<i64>,
 }
 
-/// Clusters rows as [`Kin`] does with its defaults.
-pub fn cluster(rows: &Embeddings, context: &Context) -> Result<Found> {
+/// What is known of two rows besides their embeddings: the probability of their edge, from that which was estimated.
+pub type Adjust<'a> = &'a (dyn Fn(u32, u32, f32) -> f32 + Sync);
+
+/// Clusters rows as [`Kin`] does with its defaults, but for what is known besides.
+pub fn cluster(rows: &Embeddings, adjust: Option<Adjust>, context: &Context) -> Result<Found> {
     let seed = context.seed();
     let offset = context.timed("centring", || {
         let dim = rows.dim();
@@ -111,6 +114,13 @@ pub fn cluster(rows: &Embeddings, context: &Context) -> Result<Found> {
         let mut probabilities = edge_probabilities(&graph, &background, sizes, &model, context.progress())?;
         let relatives = relatives(graph.k(), rows.len(), &probabilities);
         check.apply(&graph, &mut probabilities);
+        if let Some(adjust) = adjust {
+            let rows = probabilities.par_chunks_exact_mut(graph.k().max(1)).enumerate();
+            rows.for_each(|(i, row)| {
+                let ids = graph.neighbours(i).0;
+                row.iter_mut().zip(ids).for_each(|(p, &j)| *p = adjust(i as u32, j, *p));
+            });
+        }
         Ok((probabilities, relatives))
     })?;
     let labels = context.timed("partition", || partition(&graph, &probabilities, PAIR, context))?;
@@ -289,7 +299,7 @@ mod tests {
     #[test]
     fn the_whole_is_what_the_clusterer_finds() {
         let rows = faces();
-        let found = cluster(&rows, &Context::default()).unwrap();
+        let found = cluster(&rows, None, &Context::default()).unwrap();
         assert_eq!(found.labels, Clusterer::new().fit(&rows).unwrap().labels);
         let context = Context::default();
         let estimated =
@@ -301,7 +311,7 @@ mod tests {
     #[test]
     fn single_rows_are_estimated_as_in_the_whole() {
         let rows = faces();
-        let found = cluster(&rows, &Context::default()).unwrap();
+        let found = cluster(&rows, None, &Context::default()).unwrap();
         let k = found.graph.k();
         let mut arrivals = vec![0; rows.len()];
         (0..rows.len())

@@ -131,6 +131,7 @@ fn what_is_refused_names_the_file_the_key_and_the_row() {
 /// Killed at random moments, the album is as before or as after.
 #[test]
 fn a_killed_change_was_made_or_not_made() {
+    const KILLS: u32 = 200;
     let directory = prepared();
     let path = directory.path();
     let spawn = |arguments: &[&str]| {
@@ -140,28 +141,80 @@ fn a_killed_change_was_made_or_not_made() {
     let start = Instant::now();
     let add = ["album", "add", "album", "set/test_features.npy"];
     assert!(spawn(&add).wait().unwrap().success());
-    let whole = start.elapsed();
+    let mut whole = start.elapsed();
     succeeds(path, &["album", "undo", "album"]);
-    let mut made = contents(path).1;
-    let (start, mut round, mut killed) = (Instant::now(), 0u32, 0);
-    while start.elapsed() < Duration::from_secs(12) {
+    let changes = || json(path, &["history", "album"]).as_array().unwrap().len();
+    let sound = || assert_eq!(json(path, &["verify", "album"])["damages"].as_array().unwrap().len(), 0);
+    let (mut made, mut round, mut killed) = (changes(), 0u32, 0);
+    while killed < KILLS {
         let undo = ["album", "undo", "album"];
         let adding = made % 2 == 1;
         let mut child = spawn(if adding { &add } else { &undo });
-        std::thread::sleep(whole.mul_f64(f64::from(round * 37 % 100) / 90.0));
-        killed += u32::from(child.try_wait().unwrap().is_none());
+        std::thread::sleep(whole.mul_f64(f64::from(round * 37 % 100) / 100.0));
+        if child.try_wait().unwrap().is_none() {
+            killed += 1;
+        } else {
+            // The machine is faster now than it was.
+            whole = whole.mul_f64(0.99);
+        }
         let _ = child.kill();
         child.wait().unwrap();
-        let now = json(path, &["history", "album"]).as_array().unwrap().len();
+        let now = changes();
         assert!(now == made || now == made + 1);
         made = now;
-        if round % 8 == 0 {
-            assert_eq!(json(path, &["verify", "album"])["damages"].as_array().unwrap().len(), 0);
+        if round % 16 == 0 {
+            sound();
         }
         round += 1;
     }
-    assert!(killed > 3, "{killed} of {round}");
-    assert_eq!(json(path, &["verify", "album"])["damages"].as_array().unwrap().len(), 0);
+    sound();
+}
+
+/// On a full disk a change is refused, and the album is as before.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error_and_changes_nothing() {
+    let directory = prepared();
+    let path = directory.path();
+    let disk = path.join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mount = |options: &str| {
+        Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&disk).output()
+    };
+    if !mount("size=100M").is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: mounting a small disk needs root");
+        return;
+    }
+    /// Unmounts the disk, whatever happens.
+    struct Mounted(std::path::PathBuf);
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+        }
+    }
+    let _mounted = Mounted(disk.clone());
+    succeeds(path, &["album", "create", "disk/album", "set/train_features.npy"]);
+    let people = json(path, &["people", "disk/album"]);
+    let history = json(path, &["history", "disk/album"]);
+    let used: u64 =
+        fs::read_dir(disk.join("album")).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    let (mut full, mut made) = (0, 0);
+    // From no room at all to more than enough.
+    for more in (0..).map(|step| step * 60_000) {
+        assert!(mount(&format!("remount,size={}k", (used + more) / 1024)).unwrap().status.success());
+        let run = kinfolk(path, &["album", "add", "disk/album", "set/test_features.npy"]);
+        assert!(mount("remount,size=100M").unwrap().status.success());
+        assert_eq!(json(path, &["verify", "disk/album"])["damages"].as_array().unwrap().len(), 0);
+        if run.code() == 0 {
+            made += 1;
+            break;
+        }
+        full += 1;
+        assert!(run.stderr().contains("disk/album"), "{}", run.stderr());
+        assert_eq!(json(path, &["people", "disk/album"]), people);
+        assert_eq!(json(path, &["history", "disk/album"]), history);
+    }
+    assert!(full > 3 && made == 1, "{full} {made}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! Cost: a few passes over the edges of the region.
 
 use super::equation::Rates;
-use super::limits::Limits;
+use super::limits::{Limits, Surroundings};
 use super::network::Network;
 use super::search::search_region;
 use super::transposed::Transposed;
@@ -31,6 +31,9 @@ pub struct Region<'a> {
     pub apart: &'a [[u32; 2]],
     /// The colours of vertices: those of different colours may not come into one module. They are in different ones now.
     pub colours: &'a [Option<u32>],
+    /// The unit of each vertex, if there are any: 0, 1, 2 ... without gaps. Vertices of one unit, which are in one module now, only
+    /// move together.
+    pub units: Option<&'a [u32]>,
 }
 
 /// The modules of a region, improved by the moves of [`map_equation`](super::map_equation), numbered 0, 1, 2 ... without gaps.
@@ -50,6 +53,7 @@ pub struct Region<'a> {
 ///     modules: &[0, 1, 2, 3, 4, 5],
 ///     apart: &[[0, 1]],
 ///     colours: &[None; 6],
+///     units: None,
 /// };
 /// let params = MapParams { pair_weight: Some(0.1), ..MapParams::default() };
 /// let modules = regional_modules(&region, &params, &())?;
@@ -67,6 +71,7 @@ pub fn regional_modules(
         ("strengths", region.strengths.len()),
         ("modules", region.modules.len()),
         ("colours", region.colours.len()),
+        ("units", region.units.map_or(n, <[u32]>::len)),
     ] {
         if found != n {
             let (place, what) = (place.to_owned(), "values (one per vertex)".to_owned());
@@ -88,6 +93,6 @@ pub fn regional_modules(
     let outside = region.outside * scale / 2.0;
     let pair_flow = f64::from(pair) * scale;
     let modules = region.modules.to_vec();
-    let found = search_region(network, modules, pair_flow, outside, limits.as_ref(), params.seed, progress)?;
-    Ok(found.modules)
+    let around = Surroundings { outside, limits: limits.as_ref() };
+    search_region(network, modules, region.units, pair_flow, &around, params.seed, progress)
 }

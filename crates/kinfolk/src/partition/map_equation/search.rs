@@ -14,7 +14,7 @@
 //! links within the modules it is at.
 
 use super::equation::{break_even_loop, plogp};
-use super::limits::{Limits, Surroundings};
+use super::limits::Surroundings;
 use super::moves::Partition;
 use super::network::{Members, Network};
 use crate::random::{Purpose, Stream};
@@ -36,29 +36,57 @@ pub(super) struct Found {
     pub loops: f64,
 }
 
-/// A partition of a part of a network, from the partition `modules` on; without loops in `network`. All modules outside stay.
+/// The modules of a part of a network, from `modules` on; without loops in `network`. All modules outside stay, and vertices of one
+/// unit only move together.
 pub(super) fn search_region(
     mut network: Network,
     modules: Vec<u32>,
+    units: Option<&[u32]>,
     pair_flow: f64,
-    outside: f64,
-    limits: Option<&Limits>,
+    around: &Surroundings,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Vec<u32>> {
+    let mut partition = Partition::of_modules(&network, modules);
+    let loops = break_even_loop(pair_flow, around.outside + partition.entered());
+    network.rates.iter_mut().for_each(|rates| rates.visit += loops);
+    partition.add_loops(|_| loops);
+    let Some(units) = units else {
+        return Ok(improved_region(network, partition, |_| loops, around, seed, progress)?.modules);
+    };
+    // Units are modules that become vertices, with the loops of all their members.
+    let of_units = Partition::of_modules(&network, units.to_vec());
+    let count = of_units.rates.len();
+    let (mut members, mut modules) = (vec![0u32; count], vec![0; count]);
+    for (&unit, &module) in units.iter().zip(&partition.modules) {
+        members[unit as usize] += 1;
+        modules[unit as usize] = module;
+    }
+    let limits = around.limits.map(|limits| limits.coarsen(units, count));
+    let around = &Surroundings { outside: around.outside, limits: limits.as_ref() };
+    let partition = Partition { modules, rates: partition.rates };
+    let loops = |unit: u32| loops * f64::from(members[unit as usize]);
+    let found = improved_region(of_units.coarsen(&network), partition, loops, around, seed, progress)?;
+    Ok(units.iter().map(|&unit| found.modules[unit as usize]).collect())
+}
+
+/// The same partition after moves; `loops` are the rates of the loops at the vertices, which are in the rates already.
+fn improved_region(
+    network: Network,
+    mut partition: Partition,
+    loops: impl Fn(u32) -> f64 + Sync,
+    around: &Surroundings,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Partition> {
     let random = &mut Stream::new(seed, Purpose::Moves, 0, 0);
-    let around = &Surroundings { outside, limits };
-    let mut partition = Partition::of_modules(&network, modules);
-    let loops = break_even_loop(pair_flow, outside + partition.entered());
-    network.rates.iter_mut().for_each(|rates| rates.visit += loops);
-    partition.add_loops(loops);
     if partition.improve(&network, around, random, progress)? {
         partition.merge(&network, around, random, progress)?;
     }
+    let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
     for round in 1..=REGION_ROUNDS {
-        let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
         let start = partition.bits();
-        partition.move_parts(&network, loops, around, seed, round, progress)?;
+        partition.move_parts(&network, &loops, around, seed, round, progress)?;
         if partition.improve(&network, around, random, progress)? {
             partition.merge(&network, around, random, progress)?;
         }
@@ -88,7 +116,7 @@ pub(super) fn search(
         let Some(pair_flow) = pair_flow else { return 0.0 };
         let more = break_even_loop(pair_flow, partition.entered()) - loops;
         network.rates.iter_mut().for_each(|rates| rates.visit += more);
-        partition.add_loops(more);
+        partition.add_loops(|_| more);
         loops += more;
         loops
     };
@@ -102,7 +130,7 @@ pub(super) fn search(
         // The break-even depends on how often the modules are entered, which changes with them.
         let loops = set_loops(&mut network, &mut partition);
         let fixed: f64 = network.rates.iter().map(|rates| plogp(rates.visit)).sum();
-        partition.move_parts(&network, loops, around, seed, round, progress)?;
+        partition.move_parts(&network, &|_| loops, around, seed, round, progress)?;
         let before = partition.bits();
         if partition.improve(&network, around, random, progress)? {
             partition.merge(&network, around, random, progress)?;
@@ -152,7 +180,7 @@ impl Partition {
     fn move_parts(
         &mut self,
         network: &Network,
-        loops: f64,
+        loops: &(impl Fn(u32) -> f64 + Sync),
         around: &Surroundings,
         seed: u64,
         round: u64,
@@ -175,7 +203,7 @@ impl Partition {
     fn parts(
         &self,
         network: &Network,
-        loops: f64,
+        loops: &(impl Fn(u32) -> f64 + Sync),
         outside: f64,
         seed: u64,
         round: u64,
@@ -187,7 +215,8 @@ impl Partition {
             .into_par_iter()
             .map(|m| {
                 let mut inside = network.inside(&members, &self.modules, m);
-                inside.rates.iter_mut().for_each(|rates| rates.visit -= loops);
+                let loops = |place: u32| loops(members.of(m)[place as usize]);
+                inside.rates.iter_mut().zip(0..).for_each(|(rates, place)| rates.visit -= loops(place));
                 let mut parts = Partition::singletons(&inside);
                 let random = &mut Stream::new(seed, Purpose::Moves, round, 1 + m as u64);
                 let around = Surroundings { outside: entered - self.rates[m].enter, limits: None };
@@ -216,8 +245,8 @@ impl Partition {
     }
 
     /// Adds a loop to every vertex.
-    fn add_loops(&mut self, loops: f64) {
-        self.modules.iter().for_each(|&m| self.rates[m as usize].visit += loops);
+    fn add_loops(&mut self, loops: impl Fn(u32) -> f64) {
+        self.modules.iter().zip(0..).for_each(|(&m, v)| self.rates[m as usize].visit += loops(v));
     }
 
     /// Puts each vertex where `of_modules` puts its module.

@@ -489,6 +489,7 @@ mod regions {
             modules in prop::collection::vec(0u32..5, 40),
             apart in prop::collection::vec((0usize..40, 0usize..40), 0..4),
             colours in prop::collection::vec(prop::option::of(0u32..3), 40),
+            units in prop::option::of(prop::collection::vec(0usize..8, 40)),
         ) {
             let n = graph.len();
             let weights: Vec<f32> = (0..graph.len() * graph.k()).map(|edge| (edge % 5) as f32 / 5.0).collect();
@@ -496,18 +497,25 @@ mod regions {
             let modules = &modules[..n];
             // What may change: the first modules, from singletons on.
             let inside: Vec<u32> = (0..n as u32).filter(|&v| modules[v as usize] < 3).collect();
-            let start: Vec<u32> = (0..inside.len() as u32).collect();
+            // Units are numbered by their first members.
+            let firsts: Vec<usize> = match &units {
+                Some(units) => (0..inside.len()).map(|v| units.iter().position(|unit| *unit == units[v]).unwrap()).collect(),
+                None => (0..inside.len()).collect(),
+            };
+            let number = |v: usize| firsts[..firsts[v]].iter().zip(0..).filter(|&(&first, at)| first == at).count() as u32;
+            let start: Vec<u32> = (0..inside.len()).map(number).collect();
             let mut before: Vec<i64> = modules.iter().map(|&m| i64::from(m)).collect();
             inside.iter().zip(&start).for_each(|(&v, &m)| before[v as usize] = 10 + i64::from(m));
             let (all, total) = strengths(&graph);
             let (part, outside) = region(&graph, modules, &inside);
             let of_inside: Vec<f64> = inside.iter().map(|&v| all[v as usize]).collect();
             let apart: Vec<[u32; 2]> = apart.into_iter()
-                .filter(|&(a, b)| a != b && a < inside.len() && b < inside.len())
+                .filter(|&(a, b)| a < inside.len() && b < inside.len() && start[a] != start[b])
                 .map(|(a, b)| [a as u32, b as u32]).collect();
-            let colours = &colours[..inside.len()];
+            let colours: Vec<Option<u32>> = firsts.iter().map(|&first| colours[first]).collect();
             let region = Region {
-                graph: &part, strengths: &of_inside, total, outside, modules: &start, apart: &apart, colours,
+                graph: &part, strengths: &of_inside, total, outside, modules: &start, apart: &apart, colours: &colours,
+                units: units.is_some().then_some(&start[..]),
             };
             // A weight of nothing: no loops, the equation as published.
             let params = MapParams { pair_weight: Some(0.0), ..MapParams::default() };
@@ -520,6 +528,13 @@ mod regions {
                 for (b, other) in colours.iter().enumerate() {
                     prop_assert!(one.is_none() || other.is_none() || one == other || found[a] != found[b]);
                 }
+            }
+            for (v, &first) in firsts.iter().enumerate() {
+                prop_assert_eq!(found[v], found[first], "a unit fell apart");
+            }
+            if units.is_none() {
+                let one_each = Region { units: Some(&start), ..region };
+                prop_assert_eq!(&found, &regional_modules(&one_each, &params, &()).unwrap());
             }
             let mut after = before.clone();
             inside.iter().zip(&found).for_each(|(&v, &m)| after[v as usize] = 10 + i64::from(m));
