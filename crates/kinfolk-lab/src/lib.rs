@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tables` | every registered method, on one set or on sets of increasing size |
 //! | `calibration` | whether edge probabilities mean what they say |
+//! | `album` | albums that live: cost of changes, quality of growing and of answers |
 //! | `default` | the default method compared with others at their best threshold |
 //! | `ablations` | the effect of each part of the paper's method |
 //! | `speed` | the stages that dominate the time |
@@ -11,6 +12,7 @@
 //! | `pretrain` | training of the weights that are built into `kin` |
 
 mod ablations;
+mod album;
 mod all;
 mod calibration;
 mod default;
@@ -75,6 +77,8 @@ enum Command {
     Runtime(runtime::Arguments),
     /// A recogniser of images, trained with pseudo-labels of more and more unlabelled images (Figure 5 of the paper)
     Recognition(recognition::Arguments),
+    /// Albums that live: what changes cost, what batches lose, what answers gain
+    Album(album::Arguments),
     /// Every table and figure, each into its own directory
     All(all::Arguments),
     /// Train weights like those that are built into kin, from a seed
@@ -119,6 +123,7 @@ fn execute(arguments: Arguments) -> Result<(), Failure> {
         Command::Calibrate(a) => calibrate::run(a),
         Command::Runtime(a) => runtime::run(a),
         Command::Recognition(a) => recognition::run(a),
+        Command::Album(a) => album::run(a),
         Command::All(a) => all::run(a),
         Command::Pretrain(a) => pretrain::run(a),
     }
