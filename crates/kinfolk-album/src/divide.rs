@@ -17,10 +17,7 @@ const ROUNDS: usize = 60;
 /// Which of the members come to the first side; `first` and `second` are among them and have no member in common.
 pub(crate) fn divide(region: &Region, members: &[u32], first: &[u32], second: &[u32]) -> Vec<bool> {
     let place_of: HashMap<u32, usize> = members.iter().copied().zip(0..).collect();
-    let links = |at: usize| {
-        let links = region.links(members[at]).iter();
-        links.filter_map(|&(other, weight)| Some((*place_of.get(&other)?, weight as f64)))
-    };
+    let links = links_within(region, members, &place_of);
     let mut fixed = vec![None; members.len()];
     first.iter().for_each(|&member| fixed[place_of[&member]] = Some(1.0));
     second.iter().for_each(|&member| fixed[place_of[&member]] = Some(0.0));
@@ -28,8 +25,9 @@ pub(crate) fn divide(region: &Region, members: &[u32], first: &[u32], second: &[
     for _ in 0..ROUNDS {
         for at in 0..members.len() {
             if fixed[at].is_none() {
-                let (sum, weight) =
-                    links(at).fold((0.0, 0.0), |(sum, all), (other, w)| (sum + w * f[other], all + w));
+                let (sum, weight) = links[at]
+                    .iter()
+                    .fold((0.0, 0.0), |(sum, all), &(other, w)| (sum + w * f[other], all + w));
                 if weight > 0.0 {
                     f[at] = sum / weight;
                 }
@@ -40,7 +38,16 @@ pub(crate) fn divide(region: &Region, members: &[u32], first: &[u32], second: &[
     let side = |at: usize| fixed[at].unwrap_or(0.5);
     order.sort_by(|&a, &b| side(b).total_cmp(&side(a)).then(f[b].total_cmp(&f[a])).then(a.cmp(&b)));
     // Fixed items stay at their ends, whatever else has their value.
-    sweep(&order, links, first.len(), second.len())
+    sweep(&order, &links, first.len(), second.len())
+}
+
+/// The edges between members, by their places among them.
+fn links_within(region: &Region, members: &[u32], place_of: &HashMap<u32, usize>) -> Vec<Vec<(usize, f64)>> {
+    let of_member = |&member: &u32| {
+        let links = region.links(member).iter();
+        links.filter_map(|&(other, weight)| Some((*place_of.get(&other)?, weight as f64))).collect()
+    };
+    members.iter().map(of_member).collect()
 }
 
 /// The weakest structure of a person without any two items in mind, by the second eigenvector of the random walk; none if there are
@@ -49,12 +56,8 @@ pub(crate) fn weakest(region: &Region, members: &[u32]) -> Option<Vec<bool>> {
     if members.len() < 2 {
         return None;
     }
-    let place_of: HashMap<u32, usize> = members.iter().copied().zip(0..).collect();
-    let links = |at: usize| {
-        let links = region.links(members[at]).iter();
-        links.filter_map(|&(other, weight)| Some((*place_of.get(&other)?, weight as f64)))
-    };
-    let strength: Vec<f64> = (0..members.len()).map(|at| links(at).map(|link| link.1).sum()).collect();
+    let links = links_within(region, members, &members.iter().copied().zip(0..).collect());
+    let strength: Vec<f64> = links.iter().map(|links| links.iter().map(|link| link.1).sum()).collect();
     let volume: f64 = strength.iter().sum();
     // Any start will do that is not symmetric: a walk that turns by the golden section.
     let mut x: Vec<f64> = (0..members.len()).map(|at| (at as f64 * 0.618_033_988_75).fract() - 0.5).collect();
@@ -63,7 +66,7 @@ pub(crate) fn weakest(region: &Region, members: &[u32]) -> Option<Vec<bool>> {
         x.iter_mut().for_each(|x| *x -= mean);
         // Half of the walk stays, so that no eigenvalue is negative.
         let step = |at: usize| {
-            let sum: f64 = links(at).map(|(other, weight)| weight * x[other]).sum();
+            let sum: f64 = links[at].iter().map(|&(other, weight)| weight * x[other]).sum();
             if strength[at] > 0.0 { (x[at] + sum / strength[at]) / 2.0 } else { x[at] }
         };
         x = (0..members.len()).map(step).collect();
@@ -72,23 +75,18 @@ pub(crate) fn weakest(region: &Region, members: &[u32]) -> Option<Vec<bool>> {
     }
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by(|&a, &b| x[b].total_cmp(&x[a]).then(a.cmp(&b)));
-    Some(sweep(&order, links, 1, 1))
+    Some(sweep(&order, &links, 1, 1))
 }
 
 /// Cuts an order where the conductance is smallest, at least so many from either end; which members are before the cut.
-fn sweep<I: Iterator<Item = (usize, f64)>>(
-    order: &[usize],
-    links: impl Fn(usize) -> I,
-    first: usize,
-    second: usize,
-) -> Vec<bool> {
-    let volume: f64 = (0..order.len()).map(|at| links(at).map(|link| link.1).sum::<f64>()).sum();
+fn sweep(order: &[usize], links: &[Vec<(usize, f64)>], first: usize, second: usize) -> Vec<bool> {
+    let volume: f64 = links.iter().flatten().map(|link| link.1).sum();
     let mut taken = vec![false; order.len()];
     let (mut inside, mut cut) = (0.0, 0.0);
     let (mut best, mut least) = (first, f64::INFINITY);
     for (count, &at) in order.iter().enumerate().take(order.len() - second) {
         taken[at] = true;
-        for (other, weight) in links(at) {
+        for &(other, weight) in &links[at] {
             inside += weight;
             cut += if taken[other] { -weight } else { weight };
         }

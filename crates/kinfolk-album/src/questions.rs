@@ -13,7 +13,8 @@
 //! Of every person the weakest structure is one candidate (`divide`), of every pair of people with an edge the pair. The items to
 //! compare are those with the strongest edges on either side: the question is about people, not about a stray item.
 //!
-//! Cost: O(N K), and some passes over the edges of the [`DIVIDED`] largest people.
+//! Cost: one pass over all edges, 24 bytes for each end of an edge between two people, and some passes over the edges of the
+//! [`DIVIDED`] largest people.
 
 use crate::album::Album;
 use crate::corrections::Corrections;
@@ -23,8 +24,9 @@ use crate::people::key_of;
 use crate::records::Records;
 use crate::region::Region;
 use kinfolk::Result;
+use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 /// Edges of less probability are no reason for a question.
 const LEAST: f32 = 0.02;
@@ -48,10 +50,12 @@ pub struct Question {
     pub text: String,
 }
 
-/// Two sides that may be one person.
+/// Two sides that may be one person: two people, or the parts of one.
 struct Candidate {
-    sides: [Vec<u32>; 2],
     people: Vec<i64>,
+    /// The items of the parts; those of two people are known.
+    parts: Option<[Vec<u32>; 2]>,
+    sizes: [usize; 2],
     probability: f64,
     best: f32,
 }
@@ -59,130 +63,189 @@ struct Candidate {
 /// The probability that the items of two sides are one person, and that of their most probable edge.
 pub(crate) fn one_person(records: &Records, sides: [&[u32]; 2]) -> (f64, f32) {
     let sets: [HashSet<u32>; 2] = sides.map(|side| side.iter().copied().collect());
-    let mut of_item: HashMap<u32, f32> = HashMap::new();
+    let mut ends = Vec::new();
     for (side, other) in [(0, 1), (1, 0)] {
         for &slot in sides[side] {
-            for (there, p) in records.edges(slot).filter(|(there, _)| sets[other].contains(there)) {
-                for end in [slot, there] {
-                    let best = of_item.entry(end).or_default();
-                    *best = best.max(p);
-                }
+            for (there, p) in
+                records.edges(slot).filter(|(there, p)| *p > LEAST && sets[other].contains(there))
+            {
+                ends.extend([(slot, p), (there, p)]);
             }
         }
     }
-    let mean = |side: &[u32]| {
-        let sum: f64 = side.iter().map(|slot| f64::from(of_item.get(slot).copied().unwrap_or(0.0))).sum();
-        sum / side.len().max(1) as f64
-    };
-    (mean(sides[0]).max(mean(sides[1])), of_item.values().copied().fold(0.0, f32::max))
+    ends.sort_unstable_by(most_probable_last);
+    of_ends(&ends, |slot| sets[1].contains(&slot), sides.map(<[u32]>::len))
+}
+
+fn most_probable_last(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
+    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+}
+
+/// The same from the ends of all edges between the sides, each with its probability, in order.
+fn of_ends(ends: &[(u32, f32)], is_second: impl Fn(u32) -> bool, sizes: [usize; 2]) -> (f64, f32) {
+    let (mut sums, mut best) = ([0.0; 2], 0.0f32);
+    for of_item in ends.chunk_by(|a, b| a.0 == b.0) {
+        let (slot, p) = of_item[of_item.len() - 1];
+        sums[usize::from(is_second(slot))] += f64::from(p);
+        best = best.max(p);
+    }
+    let mean = |side: usize| sums[side] / sizes[side].max(1) as f64;
+    (mean(0).max(mean(1)), best)
+}
+
+/// The people of an album, by places.
+struct People {
+    /// Their ids, ascending.
+    ids: Vec<i64>,
+    /// The items of each, ascending.
+    members: Vec<Vec<u32>>,
+    /// The place of the person of each slot.
+    of_slot: Vec<Option<u32>>,
+}
+
+impl People {
+    fn read(album: &Album, slots: usize) -> Result<Self> {
+        let path = album.directory.join(DATABASE);
+        let mut this = Self { ids: Vec::new(), members: Vec::new(), of_slot: vec![None; slots] };
+        let mut statement =
+            album.connection.prepare("SELECT slot, person FROM items ORDER BY person, slot").at(&path)?;
+        let items =
+            statement.query_map([], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?))).at(&path)?;
+        for item in items {
+            let (slot, person) = item.at(&path)?;
+            if this.ids.last() != Some(&person) {
+                this.ids.push(person);
+                this.members.push(Vec::new());
+            }
+            let place = this.ids.len() - 1;
+            this.members[place].push(slot);
+            this.of_slot[slot as usize] = Some(place as u32);
+        }
+        Ok(this)
+    }
+
+    /// Two people with an edge between them.
+    fn pairs(&self, records: &Records, answered: &BTreeSet<[i64; 2]>) -> Vec<Candidate> {
+        let of_person = |(place, members): (usize, &Vec<u32>)| {
+            let mut ends: Vec<([u32; 2], (u32, f32))> = Vec::new();
+            for &slot in members {
+                for (other, p) in records.edges(slot).filter(|edge| edge.1 > LEAST) {
+                    if let Some(there) = self.of_slot[other as usize].filter(|&there| there as usize != place)
+                    {
+                        let pair = [there.min(place as u32), there.max(place as u32)];
+                        ends.extend([(pair, (slot, p)), (pair, (other, p))]);
+                    }
+                }
+            }
+            ends
+        };
+        let mut ends: Vec<_> = self.members.par_iter().enumerate().flat_map_iter(of_person).collect();
+        ends.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| most_probable_last(&a.1, &b.1)));
+        let mut found = Vec::new();
+        for of_pair in ends.chunk_by(|a, b| a.0 == b.0) {
+            let pair = of_pair[0].0;
+            let people = pair.map(|place| self.ids[place as usize]);
+            if answered.contains(&people) {
+                continue;
+            }
+            let sizes = pair.map(|place| self.members[place as usize].len());
+            let ends: Vec<(u32, f32)> = of_pair.iter().map(|end| end.1).collect();
+            let is_second = |slot: u32| self.of_slot[slot as usize] == Some(pair[1]);
+            let (probability, best) = of_ends(&ends, is_second, sizes);
+            found.push(Candidate { people: people.to_vec(), parts: None, sizes, probability, best });
+        }
+        found
+    }
+
+    /// The largest people with their weakest structure, unless somebody said that it is one.
+    fn parts(&self, records: &Records, groups: &[Vec<u32>]) -> Vec<Candidate> {
+        let mut largest: Vec<usize> =
+            (0..self.ids.len()).filter(|&place| self.members[place].len() > 1).collect();
+        largest.sort_by_key(|&place| (std::cmp::Reverse(self.members[place].len()), place));
+        largest.truncate(DIVIDED);
+        let of_person = |place: usize| {
+            let region = Region::of(records, self.members[place].clone());
+            let places: Vec<u32> = (0..region.len() as u32).collect();
+            let first = weakest(&region, &places)?;
+            let part = |wanted: bool| -> Vec<u32> {
+                let members = region.slots.iter().zip(&first).filter(|(_, first)| **first == wanted);
+                members.map(|(&slot, _)| slot).collect()
+            };
+            let parts = [part(true), part(false)];
+            let holds = |group: &Vec<u32>| {
+                parts.iter().all(|part| part.iter().any(|slot| group.binary_search(slot).is_ok()))
+            };
+            if groups.iter().any(holds) {
+                return None;
+            }
+            let (probability, best) = one_person(records, [&parts[0], &parts[1]]);
+            let sizes = [parts[0].len(), parts[1].len()];
+            Some(Candidate { people: vec![self.ids[place]], parts: Some(parts), sizes, probability, best })
+        };
+        largest.into_par_iter().filter_map(of_person).collect()
+    }
+
+    /// The items of the sides of a candidate.
+    fn sides<'a>(&'a self, candidate: &'a Candidate) -> [&'a [u32]; 2] {
+        let of_person = |at: usize| match self.ids.binary_search(&candidate.people[at]) {
+            Ok(place) => &self.members[place][..],
+            Err(_) => &[],
+        };
+        match &candidate.parts {
+            Some([first, second]) => [first, second],
+            None => [of_person(0), of_person(1)],
+        }
+    }
 }
 
 impl Album {
     /// The `count` questions that are worth most, the best first.
     pub fn questions(&self, count: usize) -> Result<Vec<Question>> {
-        let path = self.directory.join(DATABASE);
         let view = self.view()?;
-        let mut members: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        let mut person_of: HashMap<u32, i64> = HashMap::new();
-        {
-            let mut statement =
-                self.connection.prepare("SELECT slot, person FROM items ORDER BY slot").at(&path)?;
-            let items = statement
-                .query_map([], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, i64>(1)?)))
-                .at(&path)?;
-            for item in items {
-                let (slot, person) = item.at(&path)?;
-                members.entry(person).or_default().push(slot);
-                person_of.insert(slot, person);
-            }
-        }
+        let people = People::read(self, view.slots())?;
         let corrections = Corrections::read(&self.connection, &self.directory)?;
+        let id_of = |slot: u32| Some(people.ids[people.of_slot[slot as usize]? as usize]);
         let answered: BTreeSet<[i64; 2]> = corrections
             .apart()
             .iter()
             .filter_map(|pair| {
-                let [a, b] = pair.map(|slot| person_of.get(&slot).copied());
+                let [a, b] = pair.map(id_of);
                 Some([a?.min(b?), a?.max(b?)])
             })
             .collect();
-        let mut pairs: BTreeSet<[i64; 2]> = BTreeSet::new();
-        for (&slot, &person) in &person_of {
-            for (other, _) in view.records.edges(slot).filter(|&(_, p)| p > LEAST) {
-                if let Some(&there) = person_of.get(&other).filter(|there| **there != person) {
-                    pairs.insert([person.min(there), person.max(there)]);
-                }
-            }
-        }
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for pair in pairs.difference(&answered) {
-            let sides = pair.map(|person| members[&person].clone());
-            let (probability, best) = one_person(&view.records, [&sides[0], &sides[1]]);
-            candidates.push(Candidate { sides, people: pair.to_vec(), probability, best });
-        }
-        let mut by_size: Vec<(&i64, &Vec<u32>)> =
-            members.iter().filter(|(_, slots)| slots.len() > 1).collect();
-        by_size.sort_by_key(|(person, slots)| (std::cmp::Reverse(slots.len()), **person));
-        let groups = corrections.groups();
-        for (&person, slots) in by_size.into_iter().take(DIVIDED) {
-            let region = Region::of(&view.records, slots.clone());
-            let places: Vec<u32> = (0..region.len() as u32).collect();
-            let Some(sides) = weakest(&region, &places) else { continue };
-            let side = |first: bool| -> Vec<u32> {
-                region
-                    .slots
-                    .iter()
-                    .zip(&sides)
-                    .filter(|(_, side)| **side == first)
-                    .map(|(&slot, _)| slot)
-                    .collect()
-            };
-            let sides = [side(true), side(false)];
-            let holds = |group: &Vec<u32>| {
-                sides.iter().all(|side| side.iter().any(|slot| group.binary_search(slot).is_ok()))
-            };
-            // Somebody said already that the two parts are one.
-            if !groups.iter().any(holds) {
-                let (probability, best) = one_person(&view.records, [&sides[0], &sides[1]]);
-                candidates.push(Candidate { sides, people: vec![person], probability, best });
-            }
-        }
+        let mut candidates = people.pairs(&view.records, &answered);
+        candidates.extend(people.parts(&view.records, &corrections.groups()));
         let shift = shift(&corrections);
-        let items = person_of.len().max(1) as f64;
+        let items = people.members.iter().map(Vec::len).sum::<usize>().max(1) as f64;
         let mut worth: Vec<(f64, f64, Candidate)> = candidates
             .into_iter()
             .map(|candidate| {
                 let p = shifted(candidate.probability, shift);
-                let [a, b] = [0, 1].map(|side| candidate.sides[side].len() as f64);
+                let [a, b] = candidate.sizes.map(|size| size as f64);
                 let changes = if candidate.people.len() == 1 { 1.0 - p } else { p };
                 (changes * a * b / ((a + b) * items), p, candidate)
             })
             .collect();
-        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.sides.cmp(&b.2.sides)));
+        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.people.cmp(&b.2.people)));
         worth.truncate(count);
         let question = |(gain, probability, candidate): (f64, f64, Candidate)| -> Result<Question> {
-            let anchor = |side: &Vec<u32>| {
+            let anchor = |side: &[u32]| {
                 let strongest = |slot: &u32| (view.records.strength(*slot), std::cmp::Reverse(*slot));
                 side.iter().copied().max_by_key(strongest).unwrap_or(0)
             };
-            let items = [&candidate.sides[0], &candidate.sides[1]].map(anchor);
-            let items = [0, 1].map(|end| key_of(&self.connection, &self.directory, items[end]));
-            let [a, b] = items;
+            let [a, b] =
+                people.sides(&candidate).map(|side| key_of(&self.connection, &self.directory, anchor(side)));
             let items = [a?, b?];
-            let sizes = [candidate.sides[0].len(), candidate.sides[1].len()];
-            let text = self.words(&candidate, &items, sizes, probability)?;
-            Ok(Question { items, people: candidate.people, sizes, probability, gain, text })
+            let text = self.words(&candidate, &items, probability)?;
+            let Candidate { people, sizes, .. } = candidate;
+            Ok(Question { items, people, sizes, probability, gain, text })
         };
         worth.into_iter().map(question).collect()
     }
 
     /// The question in words.
-    fn words(
-        &self,
-        candidate: &Candidate,
-        [a, b]: &[String; 2],
-        sizes: [usize; 2],
-        p: f64,
-    ) -> Result<String> {
+    fn words(&self, candidate: &Candidate, [a, b]: &[String; 2], p: f64) -> Result<String> {
+        let sizes = candidate.sizes;
         let name = |id: i64| -> Result<String> {
             let person = self.find(&id.to_string())?;
             Ok(person.name.unwrap_or_else(|| format!("person {id}")))

@@ -14,7 +14,8 @@ pub(crate) const UNIT: f64 = 16_777_216.0;
 
 /// The weight of an edge of this probability, in units.
 pub(crate) fn units(probability: f32) -> i64 {
-    (f64::from(weight(probability)) * UNIT).round() as i64
+    // Rounded: weights are not negative.
+    (f64::from(weight(probability)) * UNIT + 0.5) as i64
 }
 
 /// The records of all rows, and which are the present ones.

@@ -3,9 +3,9 @@
 //! Cost: K looks for each item.
 
 use crate::records::{Records, UNIT, units};
-use kinfolk::Result;
 use kinfolk::stages::WeightedGraph;
-use std::collections::HashMap;
+use kinfolk::{NeighbourLists as _, Result};
+use rayon::prelude::*;
 
 /// Some items, known by their places here.
 pub(crate) struct Region {
@@ -15,32 +15,38 @@ pub(crate) struct Region {
     links: Vec<Vec<(u32, i64)>>,
     /// The weight of all edges of each place, also of those that leave the region, in units.
     pub strengths: Vec<i64>,
-    places: HashMap<u32, u32>,
+    /// For each slot its place, counted from 1; 0 for slots that are not here.
+    places: Vec<u32>,
 }
 
 impl Region {
     pub(crate) fn of(records: &Records, mut slots: Vec<u32>) -> Self {
         slots.sort_unstable();
         slots.dedup();
-        let places: HashMap<u32, u32> = slots.iter().copied().zip(0..).collect();
-        let mut links: Vec<Vec<(u32, i64)>> = vec![Vec::new(); slots.len()];
-        for (place, &slot) in slots.iter().enumerate() {
-            for (other, p) in records.edges(slot) {
-                if let (Some(&other), weight @ 1..) = (places.get(&other), units(p)) {
-                    links[place].push((other, weight));
-                    links[other as usize].push((place as u32, weight));
-                }
-            }
+        let mut places = vec![0; records.len()];
+        (1..).zip(&slots).for_each(|(place, &slot)| places[slot as usize] = place);
+        let of_slot = |&slot: &u32| -> Vec<(u32, i64)> {
+            let inside = |&(other, p): &(u32, f32)| places[other as usize] > 0 && units(p) > 0;
+            let link = |(other, p): (u32, f32)| (places[other as usize] - 1, units(p));
+            records.edges(slot).filter(inside).map(link).collect()
+        };
+        let leaving: Vec<Vec<(u32, i64)>> = slots.par_iter().map(of_slot).collect();
+        let mut arriving: Vec<Vec<(u32, i64)>> = vec![Vec::new(); slots.len()];
+        for (place, links) in (0..).zip(&leaving) {
+            links.iter().for_each(|&(other, weight)| arriving[other as usize].push((place, weight)));
         }
-        for links in &mut links {
+        let both = |(mut links, arriving): (Vec<(u32, i64)>, Vec<(u32, i64)>)| {
+            links.extend(arriving);
             links.sort_unstable();
             links.dedup_by(|next, kept| {
                 let same = next.0 == kept.0;
                 kept.1 += if same { next.1 } else { 0 };
                 same
             });
-        }
-        let strengths = slots.iter().map(|&slot| records.strength(slot)).collect();
+            links
+        };
+        let links = leaving.into_par_iter().zip(arriving).map(both).collect();
+        let strengths = slots.par_iter().map(|&slot| records.strength(slot)).collect();
         Self { slots, links, strengths, places }
     }
 
@@ -50,7 +56,7 @@ impl Region {
 
     /// The place of a slot, if it is here.
     pub(crate) fn place(&self, slot: u32) -> Option<u32> {
-        self.places.get(&slot).copied()
+        self.places[slot as usize].checked_sub(1)
     }
 
     /// The edges of a place.
@@ -77,6 +83,6 @@ impl Region {
             let inside = links.iter().filter(|link| modules[link.0 as usize] == modules[place]);
             self.strengths[place] - inside.map(|link| link.1).sum::<i64>()
         };
-        self.links.iter().enumerate().map(of_place).sum()
+        self.links.par_iter().enumerate().map(of_place).sum()
     }
 }
