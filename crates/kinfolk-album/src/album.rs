@@ -8,7 +8,7 @@ use crate::lock::WriteLock;
 use crate::partition::{Moves, NewItems, people_of, repartition, write_whole};
 use crate::people::{Event, Person, find_item, find_person};
 use crate::questions::one_person;
-use crate::records::{Records, units};
+use crate::records::Records;
 use crate::schema::{APPLICATION, SCHEMA, TABLES, record_changes};
 use crate::state::{GONE, State};
 use crate::view::{ROWS, View, meta, of_epoch};
@@ -181,12 +181,11 @@ impl Album {
             )?;
             let mut touched: BTreeSet<u32> = resolve(change, rows, &keys, first)?.into_iter().collect();
             for slot in first..first + rows.len() as u32 {
-                let leading = extension.records.edges(slot).filter(|&(_, p)| units(p) > 0);
-                touched.extend(leading.map(|(other, _)| other));
+                touched.extend(extension.records.weighted(slot).map(|edge| edge.0));
             }
             for &(old, new) in &extension.listed {
-                let mut edges = extension.records.edges(old);
-                if edges.any(|(other, p)| other == new && units(p) > 0) && view.records.state.is_alive(old) {
+                let mut edges = extension.records.weighted(old);
+                if edges.any(|edge| edge.0 == new) && view.records.state.is_alive(old) {
                     touched.insert(old);
                 }
             }
@@ -381,9 +380,9 @@ fn take_away(records: &mut Records, slots: &BTreeSet<u32>) -> i64 {
     for &slot in slots {
         // An edge between two rows that go is counted with the first.
         gone += records.strength(slot);
-        let edges: Vec<(u32, f32)> = records.edges(slot).collect();
-        for (other, p) in edges {
-            records.state.arriving.to_mut()[other as usize] -= units(p);
+        let edges: Vec<(u32, i64)> = records.weighted(slot).collect();
+        for (other, weight) in edges {
+            records.state.arriving.to_mut()[other as usize] -= weight;
         }
         records.state.lists.to_mut()[slot as usize] = GONE;
     }

@@ -10,14 +10,14 @@
 //!
 //! Cost: for each new row the lists it searches, some 80 lists of old rows, and the features of about ten rows.
 
-use crate::records::{Records, units};
+use crate::records::Records;
 use crate::state::{GONE, NOWHERE};
 use crate::view::View;
 use crate::whole::ranks;
 use kinfolk::incremental::{Added, Correction, Edges, Knowledge, relatives};
 use kinfolk::{Embeddings, Progress, Result};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// Neighbours of a row that change before its edges are estimated anew: a tenth of 80.
 const STALE: u32 = 8;
@@ -60,7 +60,8 @@ impl Extension {
             None => view.centred.row(slot as usize),
         };
         let searched = Searched::of(view, &centred);
-        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); searched.visits.len()];
+        let mut lists: Vec<Vec<u32>> =
+            searched.sizes.iter().map(|&size| Vec::with_capacity(size + new.len())).collect();
         for (slot, &list) in (0..).zip(view.records.state.lists.iter()).filter(|(_, list)| **list != GONE) {
             lists[list as usize].push(slot);
         }
@@ -74,7 +75,7 @@ impl Extension {
             loss: view.loss.max(kinfolk::incremental::coding_loss(&centred)),
         };
         let last = |slot: u32| {
-            if slot >= first { f32::INFINITY } else { view.records.similarities(slot)[k - 1] }
+            if slot >= first { f32::INFINITY } else { view.records.state.last[slot as usize] }
         };
         let found = added.neighbours(k, last, progress)?;
         drop(lists);
@@ -88,6 +89,7 @@ impl Extension {
         }
         records.state.arriving.to_mut().resize(first as usize + new.len(), 0);
         records.state.relatives.to_mut().resize(first as usize + new.len(), 0.0);
+        records.state.last.to_mut().resize(first as usize + new.len(), f32::INFINITY);
         let nothing = vec![0.0; k];
         for (at, &slot) in new.iter().enumerate() {
             let ids = &found.ids[at * k..][..k];
@@ -186,8 +188,8 @@ impl Extension {
             self.records.replace(slot, &ids, &similarities, probabilities);
         }
         // An old row's edge to a new one that lists it back is the same edge.
-        let is_asked: HashMap<u32, ()> = asked.iter().map(|&slot| (slot, ())).collect();
-        for &(old, new) in self.listed.iter().filter(|(old, _)| !is_asked.contains_key(old)) {
+        let is_asked: HashSet<u32> = asked.iter().copied().collect();
+        for &(old, new) in self.listed.iter().filter(|(old, _)| !is_asked.contains(old)) {
             let back = self.records.ids(new).iter().position(|&id| id == old);
             if let Some(p) = back.map(|back| self.records.probabilities(new)[back]) {
                 let (ids, similarities) =
@@ -197,19 +199,17 @@ impl Extension {
                 self.records.replace(old, &ids, &similarities, &probabilities);
             }
         }
-        let mut delta: HashMap<u32, i64> = HashMap::new();
+        let mut arriving = std::mem::replace(&mut self.records.state.arriving, Vec::new().into());
+        let mut add = |(slot, weight): (u32, i64)| {
+            arriving.to_mut()[slot as usize] += weight;
+            self.total += weight;
+        };
         for &old in &changed {
-            view.records.edges(old).for_each(|(other, p)| *delta.entry(other).or_default() -= units(p));
-            self.records.edges(old).for_each(|(other, p)| *delta.entry(other).or_default() += units(p));
+            view.records.weighted(old).for_each(|(other, weight)| add((other, -weight)));
+            self.records.weighted(old).for_each(&mut add);
         }
-        for &slot in new {
-            self.records.edges(slot).for_each(|(other, p)| *delta.entry(other).or_default() += units(p));
-        }
-        let arriving = self.records.state.arriving.to_mut();
-        for (slot, delta) in delta {
-            arriving[slot as usize] += delta;
-            self.total += delta;
-        }
+        new.iter().for_each(|&slot| self.records.weighted(slot).for_each(&mut add));
+        self.records.state.arriving = arriving;
         Ok(())
     }
 }
@@ -222,6 +222,8 @@ pub(crate) fn less_probable(p: f32) -> f32 {
 
 /// The list of each new row, and those it searches.
 struct Searched {
+    /// Rows in each list before.
+    sizes: Vec<usize>,
     nearest: Vec<u32>,
     /// For each list the places of the new rows that search it.
     visits: Vec<Vec<u32>>,
@@ -251,6 +253,6 @@ impl Searched {
         for (at, (_, lists)) in searched.iter().enumerate() {
             lists.iter().for_each(|&list| visits[list as usize].push(at as u32));
         }
-        Self { nearest: searched.into_iter().map(|(nearest, _)| nearest).collect(), visits }
+        Self { sizes, nearest: searched.into_iter().map(|(nearest, _)| nearest).collect(), visits }
     }
 }

@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 /// Bytes of a row in [`difference`].
-const PER_ROW: usize = 32;
+const PER_ROW: usize = 36;
 
 /// The rows of `before` whose state is another one after, with their state before.
 pub(crate) fn difference(before: &State, after: &State) -> Vec<u8> {
@@ -49,7 +49,8 @@ pub(crate) fn difference(before: &State, after: &State) -> Vec<u8> {
             && before.arrivals[at] == after.arrivals[at]
             && before.lists[at] == after.lists[at]
             && before.stale[at] == after.stale[at]
-            && before.relatives[at].to_bits() == after.relatives[at].to_bits();
+            && before.relatives[at].to_bits() == after.relatives[at].to_bits()
+            && before.last[at].to_bits() == after.last[at].to_bits();
         if !same {
             changed.extend((at as u32).to_ne_bytes());
             changed.extend(before.arriving[at].to_ne_bytes());
@@ -57,6 +58,7 @@ pub(crate) fn difference(before: &State, after: &State) -> Vec<u8> {
                 changed.extend(number.to_ne_bytes());
             }
             changed.extend(before.relatives[at].to_ne_bytes());
+            changed.extend(before.last[at].to_ne_bytes());
         }
     }
     changed
@@ -73,6 +75,7 @@ fn put_back(state: &mut State, changed: &[u8]) {
         state.lists.to_mut()[at] = number(20);
         state.stale.to_mut()[at] = number(24);
         state.relatives.to_mut()[at] = f32::from_bits(number(28));
+        state.last.to_mut()[at] = f32::from_bits(number(32));
     }
 }
 
@@ -201,6 +204,7 @@ fn extend(state: &mut State, slots: usize) {
         numbers.to_mut().resize(slots, value);
     }
     state.relatives.to_mut().resize(slots, 0.0);
+    state.last.to_mut().resize(slots, f32::INFINITY);
 }
 
 /// Rows that were added since have a place in every file of the epoch.

@@ -283,9 +283,9 @@ pub(crate) fn write_whole(
     let module_of: HashMap<u32, u32> = slots.iter().copied().zip(modules.iter().copied()).collect();
     let mut entered = 0;
     for &slot in slots {
-        for (other, p) in records.edges(slot) {
+        for (other, weight) in records.weighted(slot) {
             if module_of.get(&other) != module_of.get(&slot) {
-                entered += 2 * crate::records::units(p);
+                entered += 2 * weight;
             }
         }
     }

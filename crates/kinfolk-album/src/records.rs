@@ -77,6 +77,14 @@ impl Records {
         edges.filter(|&(other, _)| self.state.is_alive(other))
     }
 
+    /// The neighbours that are in the album and have edges of some weight, with their weights in units.
+    pub(crate) fn weighted(&self, slot: u32) -> impl Iterator<Item = (u32, i64)> {
+        let edges = self.ids(slot).iter().copied().zip(self.probabilities(slot));
+        // Most edges have none, and looking at the state of what they lead to costs more than their weight.
+        let weighted = edges.map(|(other, &p)| (other, units(p))).filter(|edge| edge.1 > 0);
+        weighted.filter(|edge| self.state.is_alive(edge.0))
+    }
+
     /// Gives a row another record.
     pub(crate) fn replace(&mut self, slot: u32, ids: &[u32], similarities: &[f32], probabilities: &[f32]) {
         let words = self.words();
@@ -95,11 +103,12 @@ impl Records {
         record[..self.k].copy_from_slice(ids);
         record[self.k..2 * self.k].copy_from_slice(bytemuck::cast_slice(similarities));
         record[2 * self.k..].copy_from_slice(bytemuck::cast_slice(probabilities));
+        self.state.last.to_mut()[slot as usize] = similarities.last().copied().unwrap_or(f32::INFINITY);
     }
 
     /// The weight of all edges of a row, in both directions, in units.
     pub(crate) fn strength(&self, slot: u32) -> i64 {
-        self.edges(slot).map(|(_, p)| units(p)).sum::<i64>() + self.state.arriving[slot as usize]
+        self.weighted(slot).map(|edge| edge.1).sum::<i64>() + self.state.arriving[slot as usize]
     }
 }
 

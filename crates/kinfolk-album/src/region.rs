@@ -2,7 +2,7 @@
 //!
 //! Cost: K looks for each item.
 
-use crate::records::{Records, UNIT, units};
+use crate::records::{Records, UNIT};
 use kinfolk::stages::WeightedGraph;
 use kinfolk::{NeighbourLists as _, Result};
 use rayon::prelude::*;
@@ -26,9 +26,8 @@ impl Region {
         let mut places = vec![0; records.len()];
         (1..).zip(&slots).for_each(|(place, &slot)| places[slot as usize] = place);
         let of_slot = |&slot: &u32| -> Vec<(u32, i64)> {
-            let inside = |&(other, p): &(u32, f32)| places[other as usize] > 0 && units(p) > 0;
-            let link = |(other, p): (u32, f32)| (places[other as usize] - 1, units(p));
-            records.edges(slot).filter(inside).map(link).collect()
+            let inside = records.weighted(slot).filter(|edge| places[edge.0 as usize] > 0);
+            inside.map(|(other, weight)| (places[other as usize] - 1, weight)).collect()
         };
         let leaving: Vec<Vec<(u32, i64)>> = slots.par_iter().map(of_slot).collect();
         let mut arriving: Vec<Vec<(u32, i64)>> = vec![Vec::new(); slots.len()];

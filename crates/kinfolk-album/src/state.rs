@@ -1,4 +1,4 @@
-//! What changes about a row when others come and go: 28 bytes for each.
+//! What changes about a row when others come and go: 32 bytes for each.
 //!
 //! | array | contents |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `lists` | the list in which new rows look for it; [`GONE`] for a row that was removed |
 //! | `stale` | how many of its neighbours have changed since its edges were estimated |
 //! | `relatives` | the expected number of its relatives, before the correction |
+//! | `last` | the similarity of its last neighbour, which a new row must exceed to be listed |
 //!
 //! The file begins with the number of rows (8 bytes) and the CRC-32 of what follows (8 bytes); all numbers are native, which is
 //! little-endian wherever kinfolk is tested.
@@ -23,7 +24,7 @@ pub(crate) const GONE: u32 = u32::MAX;
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 const HEADER: usize = 16;
-const PER_ROW: usize = 28;
+const PER_ROW: usize = 32;
 
 #[derive(Clone)]
 pub(crate) struct State {
@@ -33,6 +34,7 @@ pub(crate) struct State {
     pub lists: Array<u32>,
     pub stale: Array<u32>,
     pub relatives: Array<f32>,
+    pub last: Array<f32>,
 }
 
 impl State {
@@ -57,6 +59,7 @@ impl State {
             lists: Array::Mapped(next(4)),
             stale: Array::Mapped(next(4)),
             relatives: Array::Mapped(next(4)),
+            last: Array::Mapped(next(4)),
         })
     }
 
@@ -71,6 +74,7 @@ impl State {
             bytes.extend_from_slice(bytemuck::cast_slice(numbers));
         }
         bytes.extend_from_slice(bytemuck::cast_slice(&self.relatives));
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.last));
         let crc = u64::from(crc32fast::hash(&bytes[HEADER..]));
         bytes[8..HEADER].copy_from_slice(&crc.to_ne_bytes());
         append(path, 0, &bytes).map(drop)

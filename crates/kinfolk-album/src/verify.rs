@@ -300,6 +300,13 @@ fn check_sums(view: &View, report: &mut Report) {
         let at = slot as usize;
         compare("arriving weight", slot, arriving[at], state.arriving[at]);
         compare("arrivals", slot, i64::from(arrivals[at]), i64::from(state.arrivals[at]));
+        let last = view.records.similarities(slot).last().copied().unwrap_or(f32::INFINITY);
+        compare(
+            "bits of the last similarity",
+            slot,
+            i64::from(last.to_bits()),
+            i64::from(state.last[at].to_bits()),
+        );
     }
     if total != view.total {
         report.add(

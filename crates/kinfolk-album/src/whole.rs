@@ -151,14 +151,17 @@ fn write_files(
         lists: vec![GONE; all].into(),
         stale: vec![0; all].into(),
         relatives: vec![0.0; all].into(),
+        last: vec![f32::INFINITY; all].into(),
     };
-    let State { arriving, records, arrivals, lists: list_of, relatives, .. } = &mut state;
+    let State { arriving, records, arrivals, lists: list_of, relatives, last, .. } = &mut state;
     for (list, members) in (0..).zip(&lists.members) {
         members.iter().for_each(|&row| list_of.to_mut()[slots[row as usize] as usize] = list);
     }
     for (row, &slot) in slots.iter().enumerate() {
         records.to_mut()[slot as usize] = row as u32;
         relatives.to_mut()[slot as usize] = found.relatives[row];
+        let similarities = found.graph.neighbours(row).1;
+        last.to_mut()[slot as usize] = similarities.last().copied().unwrap_or(f32::INFINITY);
         let probabilities = &found.probabilities[row * k..][..k];
         for (&other, &p) in found.graph.neighbours(row).0.iter().zip(probabilities) {
             let other = slots[other as usize] as usize;

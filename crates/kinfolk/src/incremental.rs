@@ -33,6 +33,7 @@ pub const PAIR: f32 = EVEN;
 pub const NEIGHBOURS: usize = DEFAULT_K;
 
 /// The weight of an edge of this probability: itself, and nothing if it is weak.
+#[inline]
 pub fn weight(probability: f32) -> f32 {
     if probability > WEAK.min(PAIR) { probability } else { 0.0 }
 }

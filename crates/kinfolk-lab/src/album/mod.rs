@@ -5,10 +5,12 @@
 //! | `speed` | opening, adding 1,000 rows, corrections and creation, for albums of two sizes |
 //! | `batches` | rows that arrive in 100 batches, compared with clustering them at once; what named people keep |
 //! | `corrections` | questions answered by the true labels, asked in three orders |
+//! | `assignments` | whether the probabilities of `assign` mean what they say |
 //! | `operations` | random operations, after which `verify` must find nothing |
 //!
 //! Cost: with the defaults an hour on two cores, nearly all of it for the album of a million rows.
 
+mod assignments;
 mod batches;
 mod corrections;
 mod operations;
@@ -26,7 +28,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = "Example:  kinfolk bench album --data faces/
           where faces/ contains facepool_test_feat.npy, facepool_test_label.npy, lfw_feat.npy and
-          lfw_label.npy. Without --data the parts batches and corrections use synthetic rows only.
+          lfw_label.npy. Without --data the parts batches, corrections and assignments use synthetic rows.
           kinfolk bench album --parts speed --rows 100000
           measures one size")]
 pub struct Arguments {
@@ -34,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The parts to run
-    #[arg(long, value_name = "PART", value_delimiter = ',', value_enum, default_values = ["speed", "batches", "corrections", "operations"])]
+    #[arg(long, value_name = "PART", value_delimiter = ',', value_enum, default_values = ["speed", "batches", "corrections", "assignments", "operations"])]
     parts: Vec<Part>,
     /// Rows of the synthetic albums whose changes are timed
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [100_000, 1_000_000])]
@@ -59,6 +61,7 @@ enum Part {
     Speed,
     Batches,
     Corrections,
+    Assignments,
     Operations,
 }
 
@@ -70,6 +73,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             Part::Speed => speed::run(&arguments)?,
             Part::Batches => batches::run(&arguments)?,
             Part::Corrections => corrections::run(&arguments)?,
+            Part::Assignments => assignments::run(&arguments)?,
             Part::Operations => operations::run(&arguments)?,
         };
         text.push('\n');
