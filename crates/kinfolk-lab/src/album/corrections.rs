@@ -2,7 +2,8 @@
 //! `review.csv`.
 //!
 //! Questions are asked one at a time, and after each answer those that are left are ordered anew. In random order the same
-//! questions are asked, any of them with equal probability. The list of `review.csv` is that of the first clustering.
+//! questions are asked, any of them with equal probability, from a list that is made anew after every 25 answers. The list of
+//! `review.csv` is that of the first clustering.
 
 use super::{Arguments, labels, remove};
 use crate::labelled::Labelled;
@@ -20,6 +21,8 @@ use std::collections::BTreeSet;
 const AFTER: [usize; 6] = [0, 25, 50, 100, 200, 400];
 /// The first answers of which those that changed something are counted.
 const FIRST: usize = 20;
+/// Answers after which the list of questions in random order is made anew.
+const ANEW: usize = 25;
 /// Questions among which one is drawn: more than there are.
 const ALL: usize = 1_000_000;
 
@@ -83,10 +86,13 @@ fn line(arguments: &Arguments, name: &str, set: &Labelled, order: Order) -> Resu
                         .find(|items| !refused.contains(items))
                 }
                 Order::Random => {
-                    let mut questions = album.questions(ALL)?;
-                    questions.retain(|question| !refused.contains(&question.items));
-                    let at = random.below(questions.len().max(1));
-                    questions.into_iter().nth(at).map(|question| question.items)
+                    if answers % ANEW == 0 {
+                        let questions = album.questions(ALL)?;
+                        listed = questions.into_iter().map(|question| question.items).collect();
+                        listed.retain(|items| !refused.contains(items));
+                        random.shuffle(&mut listed);
+                    }
+                    listed.pop()
                 }
             };
             let Some(items) = next else { break };
