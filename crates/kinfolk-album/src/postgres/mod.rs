@@ -162,8 +162,8 @@ fn cause(error: &postgres::Error) -> String {
         return error.source().map_or_else(|| error.to_string(), |source| source.to_string());
     };
     let more = [said.detail(), said.hint()];
-    let more: String = more.into_iter().flatten().map(|text| format!("; {text}")).collect();
-    format!("{}{more}", said.message())
+    let more = more.into_iter().flatten().map(|text| format!(" ({})", text.trim_end_matches('.')));
+    format!("{}{}", said.message(), more.collect::<String>())
 }
 
 /// A URL without its password.

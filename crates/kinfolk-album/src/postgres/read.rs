@@ -44,16 +44,14 @@ impl Database {
         dim: Option<usize>,
         progress: &dyn Progress,
     ) -> Result<(Embeddings, AddOptions)> {
-        const EXPECTED: &str = "a query that the server can run";
-        let not_run = |error: postgres::Error| match error.as_db_error() {
-            Some(said) => {
-                let at = match said.position() {
-                    Some(ErrorPosition::Original(at)) => format!(", at character {at} of the query"),
-                    _ => String::new(),
-                };
-                Error::format(&self.place, EXPECTED, format!("{}{at}", super::cause(&error)))
+        let not_run = |error: postgres::Error| {
+            let failed = self.failed("a query that the server can run", &error);
+            match (failed, error.as_db_error().and_then(|said| said.position())) {
+                (Error::Format { place, expected, found }, Some(ErrorPosition::Original(at))) => {
+                    Error::Format { place, expected, found: format!("{found}, at character {at} of it") }
+                }
+                (failed, _) => failed,
             }
-            None => self.failed(EXPECTED, &error),
         };
         client.batch_execute("START TRANSACTION READ ONLY").map_err(not_run)?;
         let statement = client.prepare(query).map_err(not_run)?;
@@ -70,9 +68,9 @@ impl Database {
         let mut values = Vec::new();
         loop {
             let number = keys.len();
-            let next = found.next().map_err(|error| {
-                let expected = format!("all rows of the query; {number} came");
-                self.failed(expected, &error)
+            let next = found.next().map_err(|error| match number {
+                0 => not_run(error),
+                _ => self.failed(format!("all rows of the query; {number} came"), &error),
             })?;
             let Some(next) = next else { break };
             let refuse = |column: usize, expected: &str, found: String| {

@@ -56,7 +56,7 @@ pub struct Rows {
     from: Option<String>,
     /// Query of the rows: the first column is the key, the second the embedding (vector, halfvec, real[] or double
     /// precision[]), a third, if any, the group
-    #[arg(long, value_name = "SQL", requires = "from")]
+    #[arg(long, value_name = "SQL", requires = "from", conflicts_with_all = ["Features", "keys", "group"])]
     query: Option<String>,
     /// Text file with your own key of each row, one per line [default: the number of the row]
     #[arg(long, value_name = "FILE")]

@@ -9,6 +9,8 @@ use kinfolk_album::Album;
 
 /// Cluster rows and keep them as an album
 #[derive(Args)]
+#[command(override_usage = "kinfolk album create [OPTIONS] <ALBUM> <FEATURES>
+       kinfolk album create [OPTIONS] <ALBUM> --from <URL> --query <SQL>")]
 #[command(after_help = "Example:  kinfolk album create faces faces.npy --keys names.txt
           clusters as kinfolk cluster does; ids of people last from here on
 
@@ -39,6 +41,8 @@ impl Create {
 
 /// Add rows: they join people, or become new ones
 #[derive(Args)]
+#[command(override_usage = "kinfolk album add [OPTIONS] <ALBUM> <FEATURES>
+       kinfolk album add [OPTIONS] <ALBUM> --from <URL> --query <SQL>")]
 #[command(after_help = "Example:  kinfolk album add faces new.npy --keys new.txt --group photographs.txt
           costs what is added; two faces of one photograph are rarely one person
 

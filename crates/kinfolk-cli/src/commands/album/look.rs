@@ -89,6 +89,8 @@ impl History {
 
 /// Write labels.npy and clusters.csv, rows in the order in which items were added, or a table of PostgreSQL
 #[derive(Args)]
+#[command(override_usage = "kinfolk album export [OPTIONS] -o <DIR> <ALBUM>
+       kinfolk album export [OPTIONS] --to <URL> --table <TABLE> <ALBUM>")]
 #[command(after_help = "Example:  kinfolk album export faces -o clusters
           kinfolk explain clusters 17
 
@@ -105,7 +107,7 @@ pub struct Export {
     #[arg(long, value_name = "URL", requires = "table")]
     to: Option<String>,
     /// Table in it, TABLE or SCHEMA.TABLE, whose rows are replaced, all or none; it is made if it does not exist
-    #[arg(long, value_name = "TABLE", requires = "to")]
+    #[arg(long, value_name = "TABLE", requires = "to", conflicts_with = "output")]
     table: Option<String>,
 }
 
