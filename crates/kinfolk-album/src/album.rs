@@ -63,12 +63,12 @@ impl Album {
         progress: &dyn Progress,
     ) -> Result<(Self, Summary)> {
         Self::check_new(directory)?;
+        let keys = keys_of(options, rows.len(), 0)?;
+        let groups = groups_of(options, rows.len())?;
         std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
         let lock = WriteLock::take(directory)?;
         Self::check_new(directory)?;
         remove_leftovers(directory)?;
-        let keys = keys_of(options, rows.len(), 0)?;
-        let groups = groups_of(options, rows.len())?;
         let path = directory.join(DATABASE);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = database::connect(&path, flags)?;

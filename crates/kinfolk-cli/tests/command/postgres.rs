@@ -164,7 +164,7 @@ fn rows_are_added_with_groups() {
     let groups: String = (0..first).map(|id| format!("{}\n", id / 3)).collect();
     fs::write(path.join("groups.txt"), groups).unwrap();
     album(path, &["create", "file", "set/train_features.npy", "--group", "groups.txt"]);
-    let group = |id: usize| if id % 2 == 0 { (id / 3).to_string() } else { String::new() };
+    let group = |id: usize| if id.is_multiple_of(2) { (id / 3).to_string() } else { String::new() };
     let groups: String = (first..first + count).map(|id| group(id) + "\n").collect();
     fs::write(path.join("groups.txt"), groups).unwrap();
     album(path, &["add", "file", "set/test_features.npy", "--group", "groups.txt"]);
@@ -335,7 +335,7 @@ fn what_is_refused_names_the_column_the_row_and_the_key() {
         (&["create", "album", "--group", "x", "--from", &url, "--query", query], "--group <FILE>"),
         // The URL in the wrong place.
         (&["create", &url, "x.npy"], "expected a directory"),
-        (&["create", "album", &url], "no such file"),
+        (&["create", "album", &url], "expected a feature file"),
     ];
     for (arguments, expected) in usage {
         let message = refused(path, arguments);
