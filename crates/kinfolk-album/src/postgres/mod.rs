@@ -52,8 +52,8 @@ impl Database {
         }
         const PLAIN: &str = "sslmode=disable or sslmode=prefer, because kinfolk does not encrypt the connection; a tunnel (ssh -L) \
                              does, and a Unix socket (?host=/var/run/postgresql) needs no encryption";
-        let mut options = rest.split_once('?').map_or("", |(_, options)| options).split('&');
-        if let Some(mode) = options.find_map(|option| option.strip_prefix("sslmode=verify-")) {
+        let options = rest.split_once('?').map_or("", |(_, options)| options).split('&');
+        if let Some(mode) = options.clone().find_map(|option| option.strip_prefix("sslmode=verify-")) {
             return refuse(PLAIN, format!("sslmode=verify-{mode}"));
         }
         let mut config: Config = match url.parse() {
@@ -80,8 +80,10 @@ impl Database {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(PATIENCE);
         }
-        // A server that vanished without a word is noticed after a minute, and not after the two hours of the system.
-        config.keepalives_idle(PATIENCE).keepalives_interval(PATIENCE / 3).keepalives_retries(3);
+        if !options.clone().any(|option| option.starts_with("keepalives")) {
+            // A server that vanished without a word is noticed after a minute, and not after the two hours of the system.
+            config.keepalives_idle(PATIENCE).keepalives_interval(PATIENCE / 3).keepalives_retries(3);
+        }
         let place = shown(&config);
         Ok(Self { config, place })
     }
