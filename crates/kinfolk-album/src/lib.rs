@@ -36,6 +36,7 @@
 //! | `partition`, `region` | which items are which person, for some people |
 //! | `corrections`, `enforce`, `divide` | what people said, and modules that keep to it |
 //! | `matching` | ids that are kept by the overlap of members |
+//! | `postgres` | rows from a table of PostgreSQL, and people into one (feature `postgres`) |
 //! | `people`, `history`, `questions`, `assign`, `export`, `verify` | what is asked of an album |
 
 mod album;
@@ -54,6 +55,8 @@ mod lock;
 mod matching;
 mod partition;
 mod people;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod questions;
 mod records;
 mod region;
@@ -65,6 +68,8 @@ mod verify;
 mod view;
 mod whole;
 
+#[cfg(feature = "postgres")]
+pub use crate::postgres::Database;
 pub use album::{AddOptions, Album, Summary};
 pub use assign::{Assignment, Candidate};
 pub use history::Entry;

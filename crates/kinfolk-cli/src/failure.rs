@@ -104,6 +104,7 @@ const OPTIONS: &[&str] = &[
     "sampled",
     "sampling",
     "split",
+    "table",
     "target",
     "tau",
     "train",
@@ -127,4 +128,49 @@ fn is_parameter(field: &str) -> bool {
     let methods = kinfolk_methods::METHODS.iter().filter_map(|entry| entry.make());
     methods.into_iter().any(|method| method.parameters().get(field).is_some())
         || ["th", "max_size", "step", "rounds", "least", "levels", "follow"].contains(&field)
+}
+
+/// The text without the passwords of URLs in it, such as one that was given where a file was expected: everything from the scheme
+/// to the last @ of the word, and what follows `password=`.
+pub fn without_passwords(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = ["postgres:/", "postgresql:/"].iter().filter_map(|scheme| rest.find(scheme)).min() {
+        let end = at + rest[at..].find(char::is_whitespace).unwrap_or(rest.len() - at);
+        let url = &rest[at..end];
+        let scheme = url.find(":/").map_or(0, |colon| colon + 2);
+        let from = url.rfind('@').unwrap_or(scheme).max(scheme);
+        let credentials = &url[scheme..from];
+        shown += &rest[..at + scheme];
+        // A name alone is no secret.
+        let name = credentials.split(':').next().unwrap_or_default();
+        shown += if credentials.contains(':') { name } else { credentials };
+        let others = &url[from..];
+        shown += others.find("password=").map_or(others, |at| &others[..at]);
+        rest = &rest[end..];
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_of_urls_are_not_shown() {
+        let cases = [
+            ("postgres://ada:secret@a/photos: no such file", "postgres://ada@a/photos: no such file"),
+            ("x 'postgresql://ada:sec@ret@a/b' y", "x 'postgresql://ada@a/b' y"),
+            ("postgres:/ada:sec/ret@a", "postgres:/ada@a"),
+            (
+                "postgres://ada@a/b?password=secret and postgres://b/c",
+                "postgres://ada@a/b? and postgres://b/c",
+            ),
+            ("postgres://ada@a:5432/b: expected x@y", "postgres://ada@a:5432/b: expected x@y"),
+            ("no URL: a@b", "no URL: a@b"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_passwords(text), expected);
+        }
+    }
 }

@@ -53,15 +53,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(arguments) => arguments,
         // Help, the version, or a usage error.
         Err(message) => {
-            // If printing fails, there is no other place to report it.
-            let _ = message.print();
+            let text = message.to_string();
+            match failure::without_passwords(&text) {
+                hidden if hidden != text => eprint!("{hidden}"),
+                // If printing fails, there is no other place to report it.
+                _ => drop(message.print()),
+            }
             return message.exit_code() as u8;
         }
     };
     match execute(arguments) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            eprintln!("error: {}", failure::without_passwords(&failure.to_string()));
             failure.exit_code()
         }
     }

@@ -212,6 +212,41 @@ impl ScatteredRows {
     }
 }
 
+/// Embeddings whose rows arrive one after the other and are counted at the end, such as those of a database. They are those of
+/// [`Embeddings::from_rows`].
+#[derive(Debug)]
+pub struct ArrivingRows {
+    dim: usize,
+    place: String,
+    rows: Vec<f32>,
+}
+
+impl ArrivingRows {
+    /// For rows of so many columns. `place` names them in errors.
+    pub fn new(dim: usize, place: &str) -> Result<Self> {
+        check_shape(dim, dim, place)?;
+        Ok(Self { dim, place: place.to_owned(), rows: Vec::new() })
+    }
+
+    /// Number of columns.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Normalises a row of [`dim`](Self::dim) values, which is scratch space afterwards, and keeps it.
+    pub fn push(&mut self, row: &mut [f64]) -> Result<()> {
+        let first = self.rows.len();
+        self.rows.resize(first + self.dim, 0.0);
+        normalise_row(row, &mut self.rows[first..], first / self.dim, &self.place)
+    }
+
+    /// The embeddings, of at least one row.
+    pub fn finish(self) -> Result<Embeddings> {
+        check_shape(self.rows.len(), self.dim, &self.place)?;
+        Ok(Embeddings::from_unit_rows(self.rows, self.dim))
+    }
+}
+
 /// Maps unit rows that were written to a file without a name.
 fn map_nameless(path: &Path, file: &File, dim: usize) -> Result<Embeddings> {
     // SAFETY: without a name, no other process can change the file.
@@ -409,6 +444,23 @@ mod tests {
         );
         let nowhere = Embeddings::in_file(&directory.path().join("none"), rows, 2, "m", read);
         assert!(nowhere.unwrap_err().to_string().contains("none/.kinfolk-"));
+    }
+
+    #[test]
+    fn arriving_rows_are_those_of_a_matrix_and_the_first_bad_one_is_named() {
+        let data: Vec<f32> = (0..300).map(|at| (at * at % 31) as f32 - 7.5).collect();
+        let expected = Embeddings::from_rows(data.clone(), 3, "m").unwrap();
+        let mut arriving = ArrivingRows::new(3, "m").unwrap();
+        for row in data.chunks_exact(3) {
+            arriving.push(&mut [0, 1, 2].map(|at| row[at].into())).unwrap();
+        }
+        let message = ArrivingRows::new(3, "m").unwrap().finish().unwrap_err().to_string();
+        assert_eq!(message, "m: expected at least one row, found 0 rows");
+        assert_eq!(arriving.finish().unwrap().as_slice(), expected.as_slice());
+        let mut arriving = ArrivingRows::new(2, "m").unwrap();
+        arriving.push(&mut [1.0, 0.0]).unwrap();
+        let message = arriving.push(&mut [0.0, f64::NAN]).unwrap_err().to_string();
+        assert_eq!(message, "m: row 1, column 1: expected a finite number, found NaN");
     }
 
     #[test]

@@ -116,7 +116,7 @@ mod work;
 pub use clusterer::Clusterer;
 pub use clustering::{Clustering, Reason, Report, Tree};
 pub use context::{Context, Timings};
-pub use embeddings::Embeddings;
+pub use embeddings::{ArrivingRows, Embeddings};
 pub use error::{Error, Result};
 pub use explain::{Criterion, Explainer, RowReason};
 pub use forecast::{announce_search, announce_training};

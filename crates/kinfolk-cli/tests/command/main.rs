@@ -4,9 +4,13 @@ mod album;
 mod cluster;
 mod levels;
 mod options;
+#[cfg(unix)]
+mod postgres;
 mod pseudo_labels;
 mod refused_files;
 mod results;
+#[cfg(unix)]
+mod server;
 mod train;
 
 use std::fs;

@@ -6,12 +6,17 @@ use crate::bars::Bars;
 use crate::failure::Failure;
 use clap::Args;
 use kinfolk_album::Album;
-use std::path::PathBuf;
 
 /// Cluster rows and keep them as an album
 #[derive(Args)]
+#[command(override_usage = "kinfolk album create [OPTIONS] <ALBUM> <FEATURES>
+       kinfolk album create [OPTIONS] <ALBUM> --from <URL> --query <SQL>")]
 #[command(after_help = "Example:  kinfolk album create faces faces.npy --keys names.txt
-          clusters as kinfolk cluster does; ids of people last from here on")]
+          clusters as kinfolk cluster does; ids of people last from here on
+
+          kinfolk album create faces --from postgres://ada@localhost/photos \\
+              --query \"select id, embedding, photo from faces order by id\"
+          reads a table of PostgreSQL; the password is in PGPASSWORD")]
 pub struct Create {
     #[command(flatten)]
     place: Where,
@@ -24,10 +29,11 @@ pub struct Create {
 
 impl Create {
     pub fn run(self) -> Result<(), Failure> {
-        let (rows, options) = self.rows.read(None)?;
+        Album::check_new(&self.place.album)?;
         let bars = Bars::default();
-        let created = Album::create(&self.place.album, &rows, &options, self.seed, &bars);
-        let (_, summary) = created.map_err(|e| self.rows.name(e, None))?;
+        let given = self.rows.read(None, &bars)?;
+        let created = Album::create(&self.place.album, &given.rows, &given.options, self.seed, &bars);
+        let (_, summary) = created.map_err(|e| given.name(e))?;
         drop(bars);
         report(&summary, self.place.json)
     }
@@ -35,26 +41,27 @@ impl Create {
 
 /// Add rows: they join people, or become new ones
 #[derive(Args)]
+#[command(override_usage = "kinfolk album add [OPTIONS] <ALBUM> <FEATURES>
+       kinfolk album add [OPTIONS] <ALBUM> --from <URL> --query <SQL>")]
 #[command(after_help = "Example:  kinfolk album add faces new.npy --keys new.txt --group photographs.txt
-          costs what is added; two faces of one photograph are rarely one person")]
+          costs what is added; two faces of one photograph are rarely one person
+
+          kinfolk album add faces --from postgres://ada@localhost/photos \\
+              --query \"select id, embedding, photo from faces where id > 1000 order by id\"
+          reads a table of PostgreSQL; the password is in PGPASSWORD")]
 pub struct Add {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
     rows: Rows,
-    /// Text file with the group of each row, such as its photograph, one per line; empty for none. Items of one group are
-    /// rarely one person
-    #[arg(long, value_name = "FILE")]
-    group: Option<PathBuf>,
 }
 
 impl Add {
     pub fn run(self) -> Result<(), Failure> {
         let mut album = self.place.open()?;
-        let (rows, options) = self.rows.read(self.group.as_deref())?;
         let bars = Bars::default();
-        let summary =
-            album.add(&rows, &options, &bars).map_err(|e| self.rows.name(e, self.group.as_deref()))?;
+        let given = self.rows.read(Some(&album), &bars)?;
+        let summary = album.add(&given.rows, &given.options, &bars).map_err(|e| given.name(e))?;
         drop(bars);
         report(&summary, self.place.json)
     }

@@ -1,6 +1,6 @@
 //! `people`, `person`, `history`, `export` and `verify`: what an album has.
 
-use super::arguments::Where;
+use super::arguments::{Where, database, directory};
 use super::print_json;
 use crate::bars::Bars;
 use crate::failure::Failure;
@@ -87,27 +87,54 @@ impl History {
     }
 }
 
-/// Write labels.npy and clusters.csv, rows in the order in which items were added
+/// Write labels.npy and clusters.csv, rows in the order in which items were added, or a table of PostgreSQL
 #[derive(Args)]
+#[command(override_usage = "kinfolk album export [OPTIONS] -o <DIR> <ALBUM>
+       kinfolk album export [OPTIONS] --to <URL> --table <TABLE> <ALBUM>")]
 #[command(after_help = "Example:  kinfolk album export faces -o clusters
-          kinfolk explain clusters 17")]
+          kinfolk explain clusters 17
+
+          kinfolk album export faces --to postgres://ada@localhost/photos --table people_faces
+          replaces the rows of a table with the columns id, person and name; the password is in PGPASSWORD")]
 pub struct Export {
     #[command(flatten)]
     place: Where,
     /// Directory to write to
-    #[arg(short, value_name = "DIR")]
-    output: PathBuf,
+    #[arg(short, value_name = "DIR", value_parser = directory(), conflicts_with = "to", required_unless_present = "to")]
+    output: Option<PathBuf>,
+    /// PostgreSQL database to write to instead, postgres://USER@HOST:5432/DATABASE. The password may be in the URL, where
+    /// other users of this machine see it, or in the environment as PGPASSWORD. The connection is not encrypted
+    #[arg(long, value_name = "URL", requires = "table")]
+    to: Option<String>,
+    /// Table in it, TABLE or SCHEMA.TABLE, whose rows are replaced, all or none; it is made if it does not exist
+    #[arg(long, value_name = "TABLE", requires = "to", conflicts_with = "output")]
+    table: Option<String>,
 }
 
 impl Export {
     pub fn run(self) -> Result<(), Failure> {
+        let album = self.place.open()?;
         let bars = Bars::default();
-        let (rows, clusters) = self.place.open()?.export(&self.output, &bars)?;
+        if let (Some(url), Some(table)) = (&self.to, &self.table) {
+            let database = database("--to", url)?;
+            let (rows, people) = album.export_to(&database, table, &bars)?;
+            drop(bars);
+            let place = database.to_string();
+            if self.place.json {
+                return print_json(
+                    &json!({ "rows": rows, "people": people, "database": place, "table": table }),
+                );
+            }
+            println!("{rows} rows, {people} people -> {place}, table {table}");
+            return Ok(());
+        }
+        let directory = self.output.unwrap_or_default();
+        let (rows, clusters) = album.export(&directory, &bars)?;
         drop(bars);
         if self.place.json {
-            return print_json(&json!({ "rows": rows, "clusters": clusters, "directory": self.output }));
+            return print_json(&json!({ "rows": rows, "clusters": clusters, "directory": directory }));
         }
-        println!("{rows} rows, {clusters} clusters -> {}", self.output.display());
+        println!("{rows} rows, {clusters} clusters -> {}", directory.display());
         Ok(())
     }
 }
