@@ -28,7 +28,9 @@ impl WriteLock {
                 let _ = file.read_to_string(&mut holder);
                 let found =
                     format!("process {} that is changing it; try again when it has finished", holder.trim());
-                return Err(Error::format(directory, "no other process that changes the album", found));
+                let place = directory.display().to_string();
+                let expected = "no other process that changes the album".to_owned();
+                return Err(Error::Busy { place, expected, found });
             }
             Err(TryLockError::Error(e)) => return Err(io(e)),
         }
