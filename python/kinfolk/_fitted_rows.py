@@ -129,7 +129,7 @@ class TemporaryAlbum:
         return self._album.clustering(job)
 
 
-_NOTHING_SAID = {"keys": None, "groups": None, "model": None}
+_NOTHING_SAID: dict[str, Any] = {"keys": None, "groups": None, "model": None}
 
 
 def _of_rows_with_direction(
