@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _kinfolk
 from ._arrays import matrix
-from ._work import Job, seed
+from ._work import Job, count, seed
 
 
 class Person(NamedTuple):
@@ -262,6 +262,8 @@ class Album:
 
     def name(self, person: int | str, name: str) -> Change:
         """Gives a person a name."""
+        if not isinstance(name, str):
+            raise ValueError(f"name: expected a string, found {name!r}")
         with self._job() as job:
             return _change(self._stored.name(_text(person, "person"), name, job))
 
@@ -281,6 +283,7 @@ class Album:
 
     def questions(self, n: int = 10) -> list[Question]:
         """The ``n`` questions whose answers are worth most, the best first. :meth:`same` and :meth:`apart` answer them."""
+        n = count(n, "n")
         with self._job() as job:
             return [Question(**question) for question in json.loads(self._stored.questions(n, job))]
 
@@ -293,6 +296,7 @@ class Album:
             ``people`` (int64, rows x top, -1 where there are fewer), their ``probabilities`` (float32, rows x top), and the probability
             of somebody ``new`` (float32).
         """
+        top = count(top, "top")
         with self._job() as job:
             return Assignments(*self._stored.assign(matrix(X), top, job))
 
@@ -359,6 +363,8 @@ def _events(found: list[dict[str, Any]]) -> list[Event]:
 
 def _said(keys: Any, groups: Any, model: str | None) -> dict[str, Any]:
     """What is said of rows, as the extension module reads it."""
+    if model is not None and not isinstance(model, str):
+        raise ValueError(f"model: expected a string or None, found {model!r}")
     return {
         "keys": None if keys is None else _texts(keys, "keys"),
         "groups": None if groups is None else [_group(group, row) for row, group in enumerate(_list(groups, "groups"))],

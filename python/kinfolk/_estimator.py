@@ -4,7 +4,6 @@ dependency."""
 from __future__ import annotations
 
 import inspect
-import operator
 import os
 import sys
 import warnings
@@ -19,7 +18,7 @@ from ._arrays import matrix
 from ._fitted_rows import Candidates, FittedRows, How
 from ._levels import Levels
 from ._pseudo_labels import PseudoLabels, pseudo_labels
-from ._work import Job, neighbours, parameter_texts, seed
+from ._work import Job, count, neighbours, parameter_texts, seed
 from ._zero_rows import RowsWithDirection
 
 # Training holds out 30 % of the identities to choose parameters. With fewer than ten, too few would be held out.
@@ -228,9 +227,7 @@ class Kinfolk:
         """
         if not hasattr(self, "labels_"):
             raise _not_fitted("predict_top: expected a call of fit before, found none")
-        top = operator.index(top)
-        if top < 1:
-            raise ValueError(f"top: expected at least 1, found {top}")
+        top = count(top, "top")
         X = self._checked(X)
         with Job(self.n_jobs, self.verbose) as job:
             return self._fitted.candidates(X, top, job)

@@ -1,9 +1,8 @@
-"""Albums: every verb against the command, errors, writers, interrupts, input."""
+"""Albums: every verb against the command, errors, writers, input."""
 
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -192,6 +191,10 @@ def test_what_is_wrong_is_named(rows, album, tmp_path):
         (ValueError, "X: row 1: expected a row of non-zero length", lambda: album.add(X_new[:3] * [[1], [0], [1]])),
         (ValueError, "X: row 0, column 0: expected a finite number", lambda: album.add(X_new[:3] * np.nan)),
         (ValueError, "name: expected a name that is not empty and no number", lambda: album.name(first.id, "12")),
+        (ValueError, "name: expected a string, found None", lambda: album.name(first.id, None)),
+        (ValueError, "model: expected a string or None, found 3", lambda: album.add(X_new, model=3)),
+        (ValueError, "n: expected at least 1, found 0", lambda: album.questions(0)),
+        (ValueError, "top: expected at least 1, found -1", lambda: album.assign(X_new, top=-1)),
         (ValueError, "expected two people", lambda: album.merge(first.id, first.id)),
         (ValueError, "expected a change that can be undone", lambda: album.undo()),
     ]
@@ -271,27 +274,6 @@ def test_another_process_is_refused(rows, album):
     # What a killed process began is undone, and its lock is free.
     album.name(album.people()[0].id, "Grace")
     assert album.verify().damages == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
-def test_an_interrupted_addition_changes_nothing(tmp_path):
-    X, _ = kinfolk.synth(identities=400, dim=128)
-    album = Album.create(tmp_path / "album", X[: len(X) // 3])
-    before, labels = album.history(), album.labels
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        # Beyond twice the rows, everything is clustered anew.
-        with pytest.raises(KeyboardInterrupt):
-            while True:
-                album.add(X[len(X) // 3 :])
-                album.undo()
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGINT, previous)
-    assert [entry for entry in album.history() if entry.undone_by is None and entry.operation != "undo"] == before
-    assert (album.labels == labels).all() and album.verify().damages == []
 
 
 def test_progress_is_shown(rows, tmp_path, monkeypatch):

@@ -213,13 +213,12 @@ impl<'a> Beside<'a> {
             spreads.push(of.spreads[id as usize]);
             arrivals.push(of.arrivals[id as usize] + 1);
         }
-        let known = own as usize + 1;
         for &id in listing {
             // It takes the place of the last.
             let dropped = of.graph.neighbours(id as usize).0[k - 1];
-            if let Some(arrivals) = arrivals.get_mut(known..).filter(|_| places[dropped as usize] != NOWHERE)
-            {
-                arrivals[places[dropped as usize] as usize] -= 1;
+            match places[dropped as usize] {
+                NOWHERE => {}
+                place => arrivals[(own + 1 + place) as usize] -= 1,
             }
         }
         for (&id, &similarity) in ids.iter().zip(similarities) {
