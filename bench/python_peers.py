@@ -37,7 +37,7 @@ labels = DBSCAN(metric="cosine").fit_predict(X)
 """,
     "`Kinfolk()`, trained": """
 from kinfolk import Kinfolk
-labels = Kinfolk().fit(X_train, y_train).predict(X)
+labels = Kinfolk().fit(X_train, y_train).cluster(X)
 """,
     "`HDBSCAN`, size chosen on labels": """
 from hdbscan import HDBSCAN

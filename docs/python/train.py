@@ -14,7 +14,7 @@ trained = Kinfolk().fit(X, y)
 trained.save("model.safetensors")
 
 # Elsewhere; `kinfolk cluster new.npy --model model.safetensors` does the same.
-with_labels = Kinfolk.load("model.safetensors").predict(X_new)
+with_labels = Kinfolk.load("model.safetensors").cluster(X_new)
 
 figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for place, (name, labels) in enumerate({"as built in": without, "trained": with_labels}.items()):

@@ -8,7 +8,8 @@ True
 
 Contents:
 
-- :class:`Kinfolk`, a clusterer with the interface of scikit-learn: ``fit``, ``predict``, ``save``, ``load``;
+- :class:`Kinfolk`, a clusterer with the interface of scikit-learn: ``fit``, ``predict``, ``partial_fit``, ``save``, ``load``;
+- :class:`Album`, clusters that are kept on disk, added to and corrected;
 - :func:`cluster`, :func:`knn_graph`, :func:`explain`, :func:`methods`, :func:`synth`;
 - :mod:`kinfolk.metrics`: ``pairwise``, ``bcubed``, ``nmi``;
 - :mod:`kinfolk.baselines`: well-known methods, one function each.
@@ -24,11 +25,13 @@ from ._kinfolk import __version__
 
 if TYPE_CHECKING:
     from . import baselines, metrics
+    from ._album import Album
     from ._estimator import Kinfolk
     from ._functions import cluster, explain, knn_graph, methods, synth
 
 # Importing NumPy takes longer than importing the rest, so modules that need it are imported on first use.
 _HOMES = {
+    "Album": "_album",
     "Kinfolk": "_estimator",
     "baselines": "baselines",
     "cluster": "_functions",
@@ -39,7 +42,18 @@ _HOMES = {
     "synth": "_functions",
 }
 
-__all__ = ["Kinfolk", "__version__", "baselines", "cluster", "explain", "knn_graph", "methods", "metrics", "synth"]
+__all__ = [
+    "Album",
+    "Kinfolk",
+    "__version__",
+    "baselines",
+    "cluster",
+    "explain",
+    "knn_graph",
+    "methods",
+    "metrics",
+    "synth",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -15,9 +15,10 @@ from . import _kinfolk
 from ._arrays import graph as as_graph
 from ._arrays import labels as as_labels
 from ._arrays import matrix
+from ._fitted_rows import Candidates, FittedRows, How
 from ._levels import Levels
 from ._pseudo_labels import PseudoLabels, pseudo_labels
-from ._work import Job, neighbours, parameter_texts, seed
+from ._work import Job, count, neighbours, parameter_texts, seed
 from ._zero_rows import RowsWithDirection
 
 # Training holds out 30 % of the identities to choose parameters. With fewer than ten, too few would be held out.
@@ -93,8 +94,8 @@ class Kinfolk:
     Notes
     -----
     float32 arrays in C order whose rows have unit length are used without a copy, memory maps too. Other input is copied
-    to float32 and normalised. Do not write to X while it is in use. Each row of zeros becomes a cluster of its own, with
-    a warning. NaN and infinity are refused.
+    to float32 and normalised. Each row of zeros becomes a cluster of its own, with a warning. NaN and infinity are refused.
+    The estimator keeps X by reference, for ``predict`` and ``partial_fit``; do not write to it.
 
     Examples
     --------
@@ -104,10 +105,16 @@ class Kinfolk:
     >>> metrics.bcubed(y, found.labels_).f > 0.8
     True
 
+    New rows are assigned to these clusters, or to none:
+
+    >>> found = Kinfolk().fit(X[5:])
+    >>> found.predict(X[:5]).shape
+    (5,)
+
     With labels it trains a model, which clusters other identities of the same domain better:
 
     >>> (X, y), (X_new, y_new) = synth(identities=60, dim=64, split=0.5)
-    >>> found = Kinfolk().fit(X, y).predict(X_new)
+    >>> found = Kinfolk().fit(X, y).cluster(X_new)
     >>> metrics.bcubed(y_new, found).f > 0.8
     True
     """
@@ -163,28 +170,84 @@ class Kinfolk:
         """Calls ``fit`` and returns ``labels_``."""
         return self.fit(X, y).labels_
 
-    @property
-    def predict(self) -> Any:
-        """``predict(X)`` clusters new rows, of other identities, with a trained model: that of ``fit(X, y)`` or ``load``,
-        or, after ``fit(X)``, that of the parameter ``model``. Without a model there is no ``predict``.
+    def predict(self, X: Any) -> np.ndarray:
+        """The cluster of ``fit`` that each new row belongs to, or -1 if it belongs to none.
 
-        The rows of ``X`` are clustered on their own. The labels are unrelated to ``labels_``, and the labels of a subset
-        of ``X`` are in general not a subset of the labels of ``X``.
+        For ``kin``, with or without a model, the probabilities of the edges between a new row and its nearest fitted rows are
+        estimated as in ``fit``. They give a probability for each cluster and one for none (:meth:`predict_top`), and the row joins
+        the most probable cluster if its odds against none are above those of ``least_probability_``, which are even by default.
+        For other methods a row gets the label of its nearest fitted row if their similarity is above ``tau_``. Where there is no
+        ``tau_`` it must be as similar to it as, of all rows of that cluster, the loneliest is to its nearest in the cluster.
+
+        Every row is judged by itself, as if it alone had been added, and the estimator does not change. A copy of a fitted row gets
+        the label of that row, a row of zeros -1 and a warning.
+
+        The first call after ``fit`` costs about as much as ``fit`` itself: it makes what new rows are compared with and keeps it
+        (8 K + 4 D + 28 bytes for each fitted row of ``kin``, with K neighbours and D columns), except in pickles. After that, each
+        call compares all new rows with all fitted ones.
+
+        An estimator that was loaded and never fitted has no clusters that a row could belong to: there ``predict`` is
+        :meth:`cluster`.
+
+        >>> from kinfolk import Kinfolk, synth
+        >>> X, y = synth(identities=40, dim=64)
+        >>> found = Kinfolk().fit(X[1:])
+        >>> bool((found.predict(X[1:]) == found.labels_).all())
+        True
+        >>> found.predict(X[:1]).shape
+        (1,)
+        """
+        if not hasattr(self, "labels_"):
+            if hasattr(self, "model_"):
+                return self._cluster_alone(X)
+            raise _not_fitted("predict: expected a call of fit or load before, found neither")
+        X = self._checked(X)
+        with Job(self.n_jobs, self.verbose) as job:
+            return self._fitted.predict(X, job)
+
+    def predict_top(self, X: Any, top: int = 3) -> Candidates:
+        """The ``top`` most probable clusters of ``fit`` for each new row, with their probabilities. Only for ``kin``.
+
+        For each cluster, m is the mean probability of the row's three best edges into it, or of as many as the cluster has rows.
+        A row belongs to one cluster or to none, so the odds of each cluster against none are m / (1 - m). The cost is that of
+        :meth:`predict`.
+
+        Returns
+        -------
+        Candidates
+            ``labels`` (int64, rows x top, -1 where there are fewer), their ``probabilities`` (float32, rows x top), and the
+            probability of ``none`` (float32). The probabilities of all clusters and of none add up to 1.
+
+        >>> from kinfolk import Kinfolk, synth
+        >>> X, y = synth(identities=40, dim=64)
+        >>> found = Kinfolk().fit(X[10:])
+        >>> labels, probabilities, none = found.predict_top(X[:10], top=2)
+        >>> labels.shape, probabilities.shape, none.shape
+        ((10, 2), (10, 2), (10,))
+        """
+        if not hasattr(self, "labels_"):
+            raise _not_fitted("predict_top: expected a call of fit before, found none")
+        top = count(top, "top")
+        X = self._checked(X)
+        with Job(self.n_jobs, self.verbose) as job:
+            return self._fitted.candidates(X, top, job)
+
+    @property
+    def cluster(self) -> Any:
+        """``cluster(X)`` clusters rows of other identities on their own with a trained model: that of ``fit(X, y)`` or ``load``, or,
+        after ``fit(X)``, that of the parameter ``model``. Without a model there is no ``cluster``.
+
+        The labels are unrelated to ``labels_``, and the labels of a subset of ``X`` are in general not a subset of the labels of
+        ``X``. :meth:`predict` assigns rows to the clusters of ``fit``.
         """
         if not hasattr(self, "model_") and self.model is None:
-            raise AttributeError("predict: expected a model (from fit(X, y), load or the parameter model), found none")
-        return self._predict
+            raise AttributeError("cluster: expected a model (from fit(X, y), load or the parameter model), found none")
+        return self._cluster_alone
 
-    def _predict(self, X: Any) -> np.ndarray:
+    def _cluster_alone(self, X: Any) -> np.ndarray:
         if not hasattr(self, "model_"):
-            raise _not_fitted("predict: expected a call of fit or load before, found neither")
-        self._check_names(_names(X))
-        X = matrix(X)
-        expected = getattr(self, "n_features_in_", X.shape[1])
-        if X.shape[1] != expected:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input"
-            )
+            raise _not_fitted("cluster: expected a call of fit or load before, found neither")
+        X = self._checked(X)
         number = seed(self.random_state)
         with Job(self.n_jobs, self.verbose) as job:
             found = without_rows_of_zeros(
@@ -192,6 +255,53 @@ class Kinfolk:
             )
         labels: np.ndarray = found["labels"]
         return labels
+
+    @property
+    def partial_fit(self) -> Any:
+        """``partial_fit(X)`` adds rows to those of ``fit`` and of earlier calls; the first call is ``fit(X)``. ``labels_`` and the
+        other attributes are then those of all rows so far, in the order in which they were added. Only for ``kin`` without a model,
+        with the default ``k`` and ``prefer``, and without ``levels``; there is no ``partial_fit`` otherwise.
+
+        New rows join clusters or become new ones, and only clusters to which an edge of a new row leads may change, until the
+        number of rows has doubled since they were last clustered as a whole: then they are clustered anew. Clusters are numbered by
+        size after every call, so a label is not an identifier. :class:`Album`, which does the same in a directory of its own,
+        has identifiers that last.
+
+        The second call, and the first after ``fit`` or unpickling, clusters the rows so far once more. They are kept in a temporary
+        directory, which is removed with the estimator: 12 K + 8 D + 36 bytes for each row, with K neighbours and D columns.
+        """
+        given = {
+            name: getattr(self, name)
+            for name, default in (
+                ("method", "kin"), ("model", None), ("k", "auto"), ("prefer", "balanced"), ("levels", False),
+            )
+            if getattr(self, name) != default
+        }
+        if given or hasattr(self, "model_"):
+            expected = "kin without a model, with the default k, prefer and levels"
+            found = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "a model that was trained"
+            raise AttributeError(f"partial_fit: expected {expected}, found {found}")
+        return self._partial_fit
+
+    def _partial_fit(self, X: Any, y: Any = None) -> Kinfolk:
+        if not hasattr(self, "labels_"):
+            return self._fit(X, None, None)
+        X = self._checked(X)
+        with Job(self.n_jobs, self.verbose) as job:
+            found = self._fitted.add(X, job)
+        self._keep_result(found)
+        return self
+
+    def _checked(self, X: Any) -> np.ndarray:
+        """New rows, if they have the columns of the fitted ones."""
+        self._check_names(_names(X))
+        X = matrix(X)
+        expected = getattr(self, "n_features_in_", X.shape[1])
+        if X.shape[1] != expected:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {expected} features as input"
+            )
+        return X
 
     def pseudo_labels(self, least_size: int = 2, least_probability: float | None = None) -> PseudoLabels:
         """Classes to train a network on: the clusters of ``fit`` without the small and doubtful ones.
@@ -232,7 +342,8 @@ class Kinfolk:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Kinfolk:
-        """An estimator with a model that ``save`` or the command ``kinfolk train`` wrote, ready to ``predict``.
+        """An estimator with a model that ``save`` or the command ``kinfolk train`` wrote, ready to :meth:`cluster` rows. As long as it
+        is not fitted, ``predict`` does the same.
 
         >>> import tempfile
         >>> from kinfolk import Kinfolk, synth
@@ -241,7 +352,7 @@ class Kinfolk:
         >>> with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
         ...     trained.save(file.name)
         ...     loaded = Kinfolk.load(file.name)
-        >>> bool((loaded.predict(X) == trained.labels_).all())
+        >>> bool((loaded.cluster(X) == trained.labels_).all())
         True
         """
         model = _read(path)
@@ -258,6 +369,7 @@ class Kinfolk:
         number = seed(self.random_state)
         y = None if y is None else as_labels(y, "y", len(X))
         model = None if self.model is None else _read(self.model)
+        zeros = None
         with Job(self.n_jobs, self.verbose) as job:
             try:
                 found, model = self._learn(X, y, graph, model, number, job)
@@ -265,10 +377,18 @@ class Kinfolk:
                 # Rows of a graph cannot be left out.
                 if graph is not None:
                     raise
-                others = RowsWithDirection(X, zero)
-                found, model = self._learn(others.X, others.of(y), None, model, number, job)
-                found = others.restore(found)
-        self._keep(found, model, X, names)
+                zeros = RowsWithDirection(X, zero)
+                found, model = self._learn(zeros.X, zeros.of(y), None, model, number, job)
+                found = zeros.restore(found)
+        how = How(found["method"], self._own_parameters(), found["k"], found["tau"], model, number)
+        self._fitted = FittedRows(X, found["labels"], zeros, how)
+        self._keep_result(found)
+        self.n_features_in_ = X.shape[1]
+        for name, value in (("feature_names_in_", names), ("model_", model)):
+            if value is not None:
+                setattr(self, name, value)
+            elif hasattr(self, name):
+                delattr(self, name)
         return self
 
     def _learn(self, X: np.ndarray, y: Any, graph: Any, model: Any, number: int, job: Job) -> tuple[Any, Any]:
@@ -295,13 +415,16 @@ class Kinfolk:
     ) -> dict[str, Any]:
         # "kin" is the default value; with a model it means the model's method.
         method = None if model is not None and self.method == "kin" else str(self.method)
-        # "balanced" is a default value too, and methods other than kin have no parameter "prefer".
-        parameters = {} if self.prefer == "balanced" else {"prefer": self.prefer}
         return _kinfolk.cluster(
-            X, graph, method, parameter_texts(parameters), neighbours(self.k), model, number, job, levels
+            X, graph, method, self._own_parameters(), neighbours(self.k), model, number, job, levels
         )
 
-    def _keep(self, found: dict[str, Any], model: bytes | None, X: np.ndarray, names: Any) -> None:
+    def _own_parameters(self) -> list[tuple[str, str]]:
+        """Those of the method."""
+        # "balanced" is a default value too, and methods other than kin have no parameter "prefer".
+        return parameter_texts({} if self.prefer == "balanced" else {"prefer": self.prefer})
+
+    def _keep_result(self, found: dict[str, Any]) -> None:
         self.labels_ = found["labels"]
         self.confidence_ = found["confidence"]
         self.parent_ = found["parent"]
@@ -314,12 +437,6 @@ class Kinfolk:
         self.method_ = found["method"]
         self.tau_ = found["tau"]
         self.least_probability_ = found["least"]
-        self.n_features_in_ = X.shape[1]
-        for name, value in (("feature_names_in_", names), ("model_", model)):
-            if value is not None:
-                setattr(self, name, value)
-            elif hasattr(self, name):
-                delattr(self, name)
 
     def _result(self) -> dict[str, Any]:
         """The parts of the result that ``_kinfolk.explain`` reads."""

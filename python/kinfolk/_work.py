@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,14 @@ def parameter_texts(parameters: dict[str, Any]) -> list[tuple[str, str]]:
         return str(value)
 
     return [(name, text(value)) for name, value in parameters.items() if value is not None]
+
+
+def count(value: Any, name: str) -> int:
+    """A number of things, of which there must be one."""
+    value = operator.index(value)
+    if value < 1:
+        raise ValueError(f"{name}: expected at least 1, found {value}")
+    return value
 
 
 def neighbours(k: Any) -> int | None:

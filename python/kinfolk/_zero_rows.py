@@ -11,25 +11,40 @@ import numpy as np
 class RowsWithDirection:
     """The rows of ``X`` that are not all zeros. ``error`` is the error that the first row of zeros caused."""
 
+    nonzero: np.ndarray
+    _n: int
+    X: np.ndarray
+
     def __init__(self, X: np.ndarray, error: Exception):
-        self._nonzero = np.flatnonzero(X.any(axis=1))
+        self.nonzero = np.flatnonzero(X.any(axis=1))
         self._n = len(X)
-        if len(self._nonzero) == 0:
+        if len(self.nonzero) == 0:
             raise error
-        self.X = X[self._nonzero]
-        alone = self._n - len(self._nonzero)
+        self.X = X[self.nonzero]
+        alone = self._n - len(self.nonzero)
         message = f"{error}; {alone} such {'row is a cluster of its own' if alone == 1 else 'rows are clusters of their own'}"
         warnings.warn(message, UserWarning, stacklevel=4)
 
+    @classmethod
+    def joined(cls, parts: list[tuple[RowsWithDirection | None, int]]) -> RowsWithDirection:
+        """Of several matrices one after the other, each with the number of its rows; ``None`` if it has no zeros."""
+        whole, before = cls.__new__(cls), 0
+        nonzero = []
+        for part, rows in parts:
+            nonzero.append(before + (np.arange(rows) if part is None else part.nonzero))
+            before += rows
+        whole.nonzero, whole._n = np.concatenate(nonzero), before
+        return whole
+
     def of(self, y: np.ndarray | None) -> np.ndarray | None:
         """The same rows of another array."""
-        return None if y is None else y[self._nonzero]
+        return None if y is None else y[self.nonzero]
 
     def restore(self, found: dict[str, Any]) -> dict[str, Any]:
         """The result for all rows of ``X``, from the result for those that are not zeros."""
         whole = dict(found)
-        labels = np.arange(self._n) + len(self._nonzero)
-        labels[self._nonzero] = found["labels"]
+        labels = np.arange(self._n) + len(self.nonzero)
+        labels[self.nonzero] = found["labels"]
         whole["labels"] = _by_size(labels)
         whole["confidence"] = self._spread(found["confidence"], 0)
         whole["parent"] = self._spread(self._back(found["parent"]), -1)
@@ -51,17 +66,17 @@ class RowsWithDirection:
         """The tree over all rows, in which those of zeros never merge. Nodes from ``rows`` on are merges."""
         of_rows = nodes < rows
         moved = nodes + np.uint32(self._n - rows)
-        moved[of_rows] = self._nonzero[nodes[of_rows]]
+        moved[of_rows] = self.nonzero[nodes[of_rows]]
         return self._n, moved, heights
 
     def _spread(self, values: np.ndarray, absent: float) -> np.ndarray:
         whole = np.full(self._n, absent, dtype=values.dtype)
-        whole[self._nonzero] = values
+        whole[self.nonzero] = values
         return whole
 
     def _back(self, rows: np.ndarray) -> np.ndarray:
         """Row numbers in ``X``; -1 means none."""
-        return np.where(rows < 0, -1, self._nonzero[rows])
+        return np.where(rows < 0, -1, self.nonzero[rows])
 
 
 def _by_size(labels: np.ndarray) -> np.ndarray:

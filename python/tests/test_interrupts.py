@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kinfolk
-from kinfolk import Kinfolk, baselines
+from kinfolk import Album, Kinfolk, baselines
 
 # A second on an idle machine, and work that cannot be interrupted takes longer than this; others may be using this one.
 ALLOWED = 3.0
@@ -81,6 +81,36 @@ def test_baselines_are_interrupted(name, large):
     )
     method = getattr(baselines, name)
     assert interrupted_after(0.5, lambda: [method(X, **how) for _ in range(50)]) < ALLOWED
+
+
+@pytest.mark.parametrize("delay, part", [(0.3, 0.5), (2.0, 0.5), (0.5, 0.95), (1.5, 0.95)])
+def test_an_interrupted_addition_changes_nothing(delay, part, large, tmp_path):
+    X, _ = large
+    X = X[::4]
+    start = int(part * len(X))
+    # With half of the rows it doubles, and everything is clustered anew.
+    album = Album.create(tmp_path / "album", X[:start])
+    labels = album.labels
+
+    def add():
+        while True:
+            album.add(X[start:])
+            album.undo()
+
+    assert interrupted_after(delay, add) < ALLOWED
+    last = album.history()[0]
+    assert len(album) == (len(X) if last.operation == "add" else start)
+    if last.operation == "add":
+        album.undo()
+    assert (album.labels == labels).all() and album.verify().damages == []
+
+
+def test_predicting_is_interrupted(large):
+    X, _ = large
+    found = Kinfolk().fit(X[::4])
+    for delay in (0.2, 2.0):
+        assert interrupted_after(delay, lambda: [found.predict(X) for _ in range(50)]) < ALLOWED
+    assert (found.predict(X[::4]) == found.labels_).all()
 
 
 def test_a_failing_progress_bar_ends_the_work(large, monkeypatch):

@@ -461,6 +461,10 @@ fn keys_of(options: &AddOptions, rows: usize, first: usize) -> Result<Vec<String
         return Ok((first..first + rows).map(|row| row.to_string()).collect());
     };
     check_count("keys", keys.len(), rows)?;
+    if let Some(row) = keys.iter().position(String::is_empty) {
+        let (place, expected) = ("keys".to_owned(), "a key".to_owned());
+        return Err(Error::Row { place, row, expected, found: "nothing".to_owned() });
+    }
     let mut seen = HashSet::new();
     match keys.iter().enumerate().find(|(_, key)| !seen.insert(key.as_str())) {
         Some((row, key)) => Err(repeated(row, key)),

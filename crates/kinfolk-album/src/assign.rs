@@ -1,24 +1,19 @@
 //! Who would these rows be? Nothing is changed.
 //!
-//! The rows are put beside the album as if they were added (`extension`). For each person P that a row has edges to, m(P) is the
-//! mean probability of its three best edges there, or of as many as P has items. A row is one person or somebody new, so
-//!
-//! ```text
-//! P(person) = o(P) / (1 + sum o),   P(new) = 1 / (1 + sum o),   o = m / (1 - m)
-//! ```
+//! The rows are put beside the album as if they were added (`extension`). The probabilities of people, and of somebody new, follow
+//! from those of a row's edges ([`kinfolk::assign`]).
 //!
 //! Cost: that of adding the rows, without writing.
 
 use crate::album::Album;
 use crate::database::{At, DATABASE};
 use crate::extension::Extension;
+use crate::people::Person;
 use crate::view::View;
-use kinfolk::{Embeddings, Error, Progress, Result};
+use kinfolk::{Embeddings, Error, Progress, Result, assign};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// The edges that count.
-const BEST: usize = 3;
+use std::collections::btree_map::Entry;
 
 /// A person that a row may be.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,26 +55,24 @@ impl Album {
 
     fn assigned(&self, view: &View, extension: &Extension, slot: u32, top: usize) -> Result<Assignment> {
         let path = self.directory.join(DATABASE);
-        let mut edges: BTreeMap<i64, Vec<f32>> = BTreeMap::new();
+        let mut edges: Vec<(i64, f32)> = Vec::new();
+        let mut people: BTreeMap<i64, Person> = BTreeMap::new();
         let mut statement =
             self.connection.prepare_cached("SELECT person FROM items WHERE slot = ?1").at(&path)?;
         for (other, p) in extension.records.edges(slot).filter(|(other, _)| (*other as usize) < view.slots())
         {
-            let person = statement.query_row([other], |row| row.get(0)).at(&path)?;
-            edges.entry(person).or_default().push(p);
+            let id = statement.query_row([other], |row| row.get(0)).at(&path)?;
+            edges.push((id, p));
+            if let Entry::Vacant(place) = people.entry(id) {
+                place.insert(Person::read(&self.connection, &self.directory, id)?);
+            }
         }
-        let mut odds: Vec<(f64, i64, Option<String>)> = Vec::new();
-        for (id, mut probabilities) in edges {
-            let person = self.find(&id.to_string())?;
-            probabilities.sort_unstable_by(|a, b| b.total_cmp(a));
-            // An item that is not among the neighbours has an edge of no probability.
-            let count = BEST.min(person.size);
-            let mean = probabilities.iter().take(count).map(|&p| f64::from(p)).sum::<f64>() / count as f64;
-            odds.push((mean / (1.0 - mean).max(1e-6), id, person.name));
-        }
-        odds.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let all = 1.0 + odds.iter().map(|odds| odds.0).sum::<f64>();
-        let candidate = |(odds, person, name)| Candidate { person, name, probability: odds / all };
-        Ok(Assignment { people: odds.into_iter().take(top).map(candidate).collect(), new: 1.0 / all })
+        let found = assign(edges, |id| people[&id].size);
+        let candidate = |(person, probability)| {
+            let name = people.get(&person).and_then(|person| person.name.clone());
+            Candidate { person, name, probability }
+        };
+        let people = found.candidates.into_iter().take(top).map(candidate).collect();
+        Ok(Assignment { people, new: found.none })
     }
 }

@@ -9,13 +9,26 @@ use crate::album::Album;
 use kinfolk::incremental::explained;
 use kinfolk::results::{ResultOptions, Run, write_results};
 use kinfolk::stages::number_by_size;
-use kinfolk::{Embeddings, Error, KnnGraph, Progress, Reason, Result};
+use kinfolk::{Clustering, Embeddings, Error, KnnGraph, Progress, Reason, Result};
 use std::collections::HashMap;
 use std::path::Path;
 
 impl Album {
     /// Writes `labels.npy`, `clusters.csv`, `review.csv` and `run.json`; the number of rows and of clusters.
     pub fn export(&self, directory: &Path, progress: &dyn Progress) -> Result<(usize, usize)> {
+        let (rows, found) = self.rows_and_clustering(progress)?;
+        let run = Run::new(&rows, &self.directory.join(crate::view::ROWS), None, &found);
+        write_results(directory, &found, &run, &ResultOptions::default())?;
+        Ok((rows.len(), found.len()))
+    }
+
+    /// What `Clusterer` would return if it had found these people: rows in the order in which items were added, with the reasons for
+    /// their labels.
+    pub fn clustering(&self, progress: &dyn Progress) -> Result<Clustering> {
+        Ok(self.rows_and_clustering(progress)?.1)
+    }
+
+    fn rows_and_clustering(&self, progress: &dyn Progress) -> Result<(Embeddings, Clustering)> {
         let view = self.view()?;
         let people: Vec<i64> = self.items()?.into_iter().map(|(_, person)| person).collect();
         let mut slots = view.alive();
@@ -74,8 +87,6 @@ impl Album {
                 *outside = outside.filter(|edge| (edge.row as usize) < items);
             }
         }
-        let run = Run::new(&rows(&slots[..items])?, &self.directory.join(crate::view::ROWS), None, &found);
-        write_results(directory, &found, &run, &ResultOptions::default())?;
-        Ok((items, clusters))
+        Ok((rows(&slots[..items])?, found))
     }
 }

@@ -26,9 +26,15 @@ impl WriteLock {
                 let mut holder = String::new();
                 // Who it is is a courtesy.
                 let _ = file.read_to_string(&mut holder);
-                let found =
-                    format!("process {} that is changing it; try again when it has finished", holder.trim());
-                return Err(Error::format(directory, "no other process that changes the album", found));
+                // Between taking the lock and writing its number a process has none.
+                let process = match holder.trim() {
+                    "" => "one".to_owned(),
+                    number => format!("process {number}"),
+                };
+                let found = format!("{process} that is changing it; try again when it has finished");
+                let place = directory.display().to_string();
+                let expected = "no other process that changes the album".to_owned();
+                return Err(Error::Busy { place, expected, found });
             }
             Err(TryLockError::Error(e)) => return Err(io(e)),
         }

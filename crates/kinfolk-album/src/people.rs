@@ -52,7 +52,7 @@ impl Person {
         person
             .optional()
             .at(&path)?
-            .ok_or_else(|| Error::format(directory, format!("person {id}"), "nobody of this id"))
+            .ok_or_else(|| unknown(directory, &format!("person {id}"), "nobody of this id"))
     }
 
     /// The items, in the order in which they were added.
@@ -63,6 +63,11 @@ impl Person {
         let slots = statement.query_map([self.id], |row| row.get(0)).at(&path)?;
         slots.collect::<rusqlite::Result<_>>().at(&path)
     }
+}
+
+fn unknown(directory: &Path, expected: &str, found: &str) -> Error {
+    let place = directory.display().to_string();
+    Error::Unknown { place, expected: expected.to_owned(), found: found.to_owned() }
 }
 
 /// The person of this id or name.
@@ -77,7 +82,7 @@ pub(crate) fn find_person(connection: &Connection, directory: &Path, word: &str)
     };
     match id {
         Some(id) => Person::read(connection, directory, id),
-        None => Err(Error::format(directory, "the id or the name of a person", word)),
+        None => Err(unknown(directory, "the id or the name of a person", word)),
     }
 }
 
@@ -87,7 +92,7 @@ pub(crate) fn find_item(connection: &Connection, directory: &Path, key: &str) ->
     let mut statement =
         connection.prepare_cached("SELECT slot, person FROM items WHERE key = ?1").at(&path)?;
     let found = statement.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional().at(&path)?;
-    found.ok_or_else(|| Error::format(directory, "the key of an item of the album", key))
+    found.ok_or_else(|| unknown(directory, "the key of an item of the album", key))
 }
 
 /// The key of an item.

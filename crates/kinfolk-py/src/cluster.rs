@@ -62,7 +62,7 @@ fn configured(
 }
 
 /// A result as a dictionary of arrays.
-fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bound<'py, PyDict>> {
+pub fn arrays<'py>(py: Python<'py>, found: &Clustering, mapped: bool) -> PyResult<Bound<'py, PyDict>> {
     let reasons: Vec<_> = found.rows().collect();
     let rows = reasons.len();
     let all = PyDict::new(py);

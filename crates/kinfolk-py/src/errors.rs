@@ -1,7 +1,9 @@
 //! Converts errors of the library to Python exceptions.
 
 use kinfolk::Error;
-use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyKeyError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(_kinfolk, ZeroRow, PyValueError, "A row has no direction.");
@@ -25,6 +27,11 @@ pub fn raise(error: Error) -> PyErr {
         Error::Length { place, what, expected, found } if place == "embeddings" => {
             PyValueError::new_err(format!("X: expected {expected} {what}, found {found}"))
         }
+        Error::Format { place, expected, found } if place == "embeddings" => {
+            PyValueError::new_err(format!("X: expected {expected}, found {found}"))
+        }
+        unknown @ Error::Unknown { .. } => PyKeyError::new_err(unknown.to_string()),
+        busy @ Error::Busy { .. } => PyRuntimeError::new_err(busy.to_string()),
         memory @ Error::Memory { .. } => PyMemoryError::new_err(memory.to_string()),
         zero @ Error::ZeroRow { .. } => ZeroRow::new_err(zero.to_string()),
         other => PyValueError::new_err(other.to_string()),

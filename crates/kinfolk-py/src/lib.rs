@@ -1,12 +1,14 @@
 //! The extension module of the Python package `kinfolk`: the library's functions with NumPy arrays. The public interface
 //! is in `python/kinfolk`, which calls these functions with positional arguments.
 
+mod album;
 mod arrays;
 mod cluster;
 mod errors;
 mod functions;
 mod job;
 mod levels;
+mod predict;
 mod pseudo_labels;
 mod registry;
 mod train;
@@ -17,6 +19,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _kinfolk {
     #[pymodule_export]
+    use crate::album::StoredAlbum;
+    #[pymodule_export]
     use crate::cluster::{cluster, method_of};
     #[pymodule_export]
     use crate::errors::ZeroRow;
@@ -26,6 +30,8 @@ mod _kinfolk {
     use crate::job::StoredJob;
     #[pymodule_export]
     use crate::levels::{branches, curve, cut, levels};
+    #[pymodule_export]
+    use crate::predict::FittedPredictor;
     #[pymodule_export]
     use crate::pseudo_labels::pseudo_labels;
     #[pymodule_export]

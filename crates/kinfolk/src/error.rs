@@ -125,6 +125,26 @@ pub enum Error {
         /// Bytes that it may use.
         budget: u64,
     },
+    /// Nothing is called so: a key, a name or an id.
+    #[error("{place}: expected {expected}, found {found}")]
+    Unknown {
+        /// Where it was looked for.
+        place: String,
+        /// What would have been right.
+        expected: String,
+        /// What was asked for.
+        found: String,
+    },
+    /// Another process is changing what the caller wants to change.
+    #[error("{place}: expected {expected}, found {found}")]
+    Busy {
+        /// What both want to change.
+        place: String,
+        /// What would have been right.
+        expected: String,
+        /// Who is changing it.
+        found: String,
+    },
     /// The caller cancelled the call; see [`Progress::cancelled`](crate::Progress::cancelled).
     #[error("cancelled")]
     Cancelled,

@@ -92,6 +92,21 @@ pub type Adjust<'a> = &'a (dyn Fn(u32, u32, f32) -> f32 + Sync);
 
 /// Clusters rows as [`Kin`] does with its defaults, but for what is known besides.
 pub fn cluster(rows: &Embeddings, adjust: Option<Adjust>, context: &Context) -> Result<Found> {
+    let mut found = estimated(rows, &EdgeModel::default(), NEIGHBOURS, None, adjust, context)?;
+    let Found { graph, probabilities, .. } = &found;
+    found.labels = context.timed("partition", || partition(graph, probabilities, PAIR, context))?;
+    Ok(found)
+}
+
+/// What `kin` finds before it partitions, with this model and so many neighbours: everything but labels.
+pub(crate) fn estimated(
+    rows: &Embeddings,
+    model: &EdgeModel,
+    k: usize,
+    known_size: Option<f32>,
+    adjust: Option<Adjust>,
+    context: &Context,
+) -> Result<Found> {
     let seed = context.seed();
     let offset = context.timed("centring", || {
         let dim = rows.dim();
@@ -100,19 +115,21 @@ pub fn cluster(rows: &Embeddings, adjust: Option<Adjust>, context: &Context) -> 
         offset(parts.iter().map(Vec::as_slice), rows, seed)
     });
     let centred = context.timed("centring", || without(rows, &offset))?;
-    let params = KnnParams { k: NEIGHBOURS, seed, ..KnnParams::default() };
+    let params = KnnParams { k, seed, ..KnnParams::default() };
     let found = search(&centred, &params, "knn", context)?;
     let graph = found.graph.into_owned();
     let mut cohort = Background::cohort(rows.len(), seed);
     cohort.sort_unstable();
     let background = context.timed("background", || Background::by(&centred, &cohort));
-    let model = EdgeModel::default();
     let halves = context.timed("halves", || Halves::of(&centred, graph.k(), context))?;
-    let sizes = context.timed("sizes", || choose_sizes(&halves, context))?;
-    let check = context.timed("cross-check", || CrossCheck::of(&halves, sizes, &model, context))?;
+    let sizes = match known_size {
+        Some(size) => Sizes([size.log2(); 3]),
+        None => context.timed("sizes", || choose_sizes(&halves, context))?,
+    };
+    let check = context.timed("cross-check", || CrossCheck::of(&halves, sizes, model, context))?;
     drop(halves);
     let (probabilities, relatives) = context.timed("connectivity", || -> Result<_> {
-        let mut probabilities = edge_probabilities(&graph, &background, sizes, &model, context.progress())?;
+        let mut probabilities = edge_probabilities(&graph, &background, sizes, model, context.progress())?;
         let relatives = relatives(graph.k(), rows.len(), &probabilities);
         check.apply(&graph, &mut probabilities);
         if let Some(adjust) = adjust {
@@ -124,7 +141,6 @@ pub fn cluster(rows: &Embeddings, adjust: Option<Adjust>, context: &Context) -> 
         }
         Ok((probabilities, relatives))
     })?;
-    let labels = context.timed("partition", || partition(&graph, &probabilities, PAIR, context))?;
     let Background { medians, spreads, median, spread } = background;
     let knowledge = Knowledge { offset, cohort, median, spread, sizes: sizes.0, check: check.to_numbers() };
     Ok(Found {
@@ -136,7 +152,7 @@ pub fn cluster(rows: &Embeddings, adjust: Option<Adjust>, context: &Context) -> 
         spreads: spreads.into_vec(),
         relatives,
         probabilities,
-        labels,
+        labels: Vec::new(),
     })
 }
 

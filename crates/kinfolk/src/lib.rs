@@ -73,6 +73,7 @@
 #[cfg(target_arch = "x86_64")]
 #[doc(hidden)]
 pub mod amx;
+mod assign;
 mod centre;
 mod clusterer;
 mod clustering;
@@ -97,6 +98,7 @@ mod method;
 mod methods;
 pub mod metrics;
 mod partition;
+mod predict;
 mod problem;
 mod progress;
 mod pseudo_labels;
@@ -113,6 +115,7 @@ mod values;
 mod whitening;
 mod work;
 
+pub use assign::{Assignment, assign};
 pub use clusterer::Clusterer;
 pub use clustering::{Clustering, Reason, Report, Tree};
 pub use context::{Context, Timings};
@@ -128,6 +131,7 @@ pub use method::{param_spec, unknown_parameter};
 pub use methods::{
     Confidence, Confidences, Density, Kin, KinModel, KinTraining, KinTrial, Prefer, TrainedKin, train_kin,
 };
+pub use predict::Predictor;
 pub use problem::{GraphReport, MAX_K, Neighbours, Problem};
 pub use progress::{Progress, Quiet};
 pub use pseudo_labels::{PseudoLabelParams, PseudoLabels, pseudo_labels};

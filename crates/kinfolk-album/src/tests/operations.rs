@@ -16,6 +16,8 @@ fn a_new_album_has_the_clusters_of_the_clusterer_and_exports_them() {
     let (directory, album) = album(&rows, rows.len());
     sound(&album);
     let found = Clusterer::new().fit(&rows).unwrap();
+    let of_album = album.clustering(&()).unwrap();
+    assert_eq!((of_album.labels, of_album.reason), (found.labels.clone(), found.reason.clone()));
     let out = directory.path().join("out");
     album.export(&out, &()).unwrap();
     assert_eq!(kinfolk::io::read_labels(&out.join("labels.npy")).unwrap(), found.labels);
@@ -176,6 +178,11 @@ fn what_cannot_be_is_refused_with_reasons() {
     assert_eq!(
         message(album.add(&part(&rows, 0..1), &keys(0..1), &())),
         "keys: row 0: expected a key that no other item has, found k0"
+    );
+    let nameless = AddOptions { keys: Some(vec![String::new()]), ..AddOptions::default() };
+    assert_eq!(
+        message(album.add(&part(&rows, 0..1), &nameless, &())),
+        "keys: row 0: expected a key, found nothing"
     );
     let twice = Album::create(&directory.path().join("album"), &rows, &AddOptions::default(), 0, &());
     assert!(
