@@ -73,8 +73,8 @@ impl Server {
         // First it stops, so that it starts no processes while its own are killed.
         let pid = self.postmaster.id().to_string();
         signal("STOP", &pid);
-        let children = Command::new("pgrep").args(["-P", &pid]).output().unwrap();
-        String::from_utf8_lossy(&children.stdout).lines().for_each(|child| signal("KILL", child));
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        children.split_whitespace().for_each(|child| signal("KILL", child));
         self.postmaster.kill().unwrap();
         self.postmaster.wait().unwrap();
     }
@@ -102,7 +102,9 @@ impl Drop for Server {
 }
 
 fn signal(name: &str, process: &str) {
-    let _ = Command::new("kill").args(["-s", name, process]).stderr(Stdio::null()).status();
+    // The shell's own command, because there may be no program of this name.
+    let kill = format!("kill -s {name} {process}");
+    let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
 }
 
 /// The directory of the programs: the one that is given, or of those that are installed the newest with pgvector or else the newest.
