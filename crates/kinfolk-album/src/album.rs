@@ -3,11 +3,12 @@
 use crate::change::Change;
 use crate::corrections::{Corrections, resolve};
 use crate::database::{self, At, DATABASE};
+use crate::doubt::{Doubt, anchor};
+use crate::evidence::Asked;
 use crate::extension::Extension;
 use crate::lock::WriteLock;
 use crate::partition::{Moves, NewItems, people_of, repartition, write_whole};
 use crate::people::{Event, Person, find_item, find_person};
-use crate::questions::one_person;
 use crate::records::Records;
 use crate::schema::{APPLICATION, SCHEMA, TABLES, record_changes};
 use crate::state::{GONE, State};
@@ -280,16 +281,11 @@ impl Album {
             }
             if !corrections.has(same, keys) {
                 let view = change.view()?;
-                let expected = if one.1 == other.1 {
-                    None
-                } else {
-                    let [ours, theirs] = [one.1, other.1].map(|id| {
-                        Person::read(connection, directory, id).and_then(|person| person.slots(connection, directory))
-                    });
-                    Some(one_person(&view.records, [&ours?, &theirs?]).0)
-                };
-                note(change, &view, same, keys, [one.0, other.0], expected)?;
-                repartition(change, &view.records, &[one.1, other.1].into(), None, Moves::None, &context)?;
+                let doubt = Doubt::of(change, &view, [one, other])?;
+                let stray = if same { doubt.stray(&view.records) } else { Vec::new() };
+                note(change, &view, same, keys, [one.0, other.0], Some(doubt.expected()))?;
+                let moves = Moves::Of(&stray);
+                repartition(change, &view.records, &[one.1, other.1].into(), None, moves, &context)?;
             }
             Ok(())
         })
@@ -360,7 +356,7 @@ impl Album {
             if !corrections.has(true, keys) {
                 note(change, &view, true, keys, anchors, None)?;
             }
-            repartition(change, &view.records, &[first.id, second.id].into(), None, Moves::None, &context)
+            repartition(change, &view.records, &[first.id, second.id].into(), None, Moves::Of(&[]), &context)
         })
     }
 
@@ -419,28 +415,31 @@ fn take_away(records: &mut Records, slots: &BTreeSet<u32>) -> i64 {
     gone
 }
 
-/// The item of a person with the strongest edges.
-fn anchor(records: &Records, slots: &[u32]) -> u32 {
-    let strongest =
-        slots.iter().copied().max_by_key(|&slot| (records.strength(slot), std::cmp::Reverse(slot)));
-    strongest.unwrap_or(0)
-}
-
-/// Writes a correction; `expected` is the probability that the two were one person, if they were two.
+/// Writes a correction, with what it was about and the probability that was expected of it.
 fn note(
     change: &Change<'_>,
     view: &View,
     same: bool,
     keys: [&str; 2],
     slots: [u32; 2],
-    expected: Option<f64>,
+    expected: Option<(Asked, f64)>,
 ) -> Result<()> {
     let [a, b] = slots.map(|slot| bytemuck::cast_slice::<f32, u8>(view.rows.row(slot as usize)).to_vec());
     let kind = if same { "same" } else { "apart" };
     change.execute(
-        "INSERT INTO corrections(kind, a, b, a_slot, b_slot, a_row, b_row, expected)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        (kind, keys[0], keys[1], slots[0], slots[1], a, b, expected),
+        "INSERT INTO corrections(kind, a, b, a_slot, b_slot, a_row, b_row, asked, expected)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        (
+            kind,
+            keys[0],
+            keys[1],
+            slots[0],
+            slots[1],
+            a,
+            b,
+            expected.map(|expected| expected.0.name()),
+            expected.map(|expected| expected.1),
+        ),
     )?;
     Ok(())
 }

@@ -29,7 +29,9 @@ pub(crate) struct Correction {
     pub keys: [String; 2],
     /// The items, where they are in the album.
     pub slots: [Option<u32>; 2],
-    /// The probability that was expected of `same` when it was asked.
+    /// Whether it was about two people or about parts of one.
+    pub asked: Option<String>,
+    /// The probability that was expected of `same` then.
     pub expected: Option<f64>,
 }
 
@@ -40,7 +42,9 @@ impl Corrections {
     pub(crate) fn read(connection: &Connection, directory: &Path) -> Result<Self> {
         let path = directory.join(DATABASE);
         let mut statement = connection
-            .prepare_cached("SELECT id, kind, a, b, a_slot, b_slot, expected FROM corrections ORDER BY id")
+            .prepare_cached(
+                "SELECT id, kind, a, b, a_slot, b_slot, asked, expected FROM corrections ORDER BY id",
+            )
             .at(&path)?;
         let found = statement.query_map([], |row| {
             Ok(Correction {
@@ -48,7 +52,8 @@ impl Corrections {
                 same: row.get::<_, String>(1)? == "same",
                 keys: [row.get(2)?, row.get(3)?],
                 slots: [row.get(4)?, row.get(5)?],
-                expected: row.get(6)?,
+                asked: row.get(6)?,
+                expected: row.get(7)?,
             })
         });
         Ok(Self(found.at(&path)?.collect::<rusqlite::Result<_>>().at(&path)?))

@@ -35,6 +35,7 @@
 //! | `extension` | new rows: neighbours and probabilities of what changes |
 //! | `partition`, `region` | which items are which person, for some people |
 //! | `corrections`, `enforce`, `divide` | what people said, and modules that keep to it |
+//! | `evidence`, `doubt` | how probable it is that two sides are one person |
 //! | `matching` | ids that are kept by the overlap of members |
 //! | `postgres` | rows from a table of PostgreSQL, and people into one (feature `postgres`) |
 //! | `people`, `history`, `questions`, `assign`, `export`, `verify` | what is asked of an album |
@@ -45,7 +46,9 @@ mod change;
 mod corrections;
 mod database;
 mod divide;
+mod doubt;
 mod enforce;
+mod evidence;
 mod export;
 mod extension;
 mod faults;

@@ -26,11 +26,11 @@ pub(crate) struct NewItems<'a> {
 
 /// What moves of items may do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Moves {
+pub(crate) enum Moves<'a> {
     /// The map equation moves items, then corrections are kept.
     Free,
-    /// Items stay but for what corrections need.
-    None,
+    /// These items leave their person; the others stay but for what corrections need.
+    Of(&'a [u32]),
 }
 
 /// The people of some items.
@@ -54,7 +54,7 @@ pub(crate) fn repartition(
     records: &Records,
     people: &BTreeSet<i64>,
     new: Option<&NewItems<'_>>,
-    moves: Moves,
+    moves: Moves<'_>,
     context: &Context,
 ) -> Result<()> {
     let path = change.database();
@@ -95,11 +95,15 @@ pub(crate) fn repartition(
         };
         modules.push(module);
     }
+    let entered_before = region.entered(&modules);
+    if let Moves::Of(slots) = moves {
+        slots.iter().filter_map(|&slot| region.place(slot)).for_each(|place| modules[place as usize] = count);
+    }
     let names = names(change, people)?;
     let law = law(change, &region, &before, &names)?;
     let entered: i64 = crate::view::meta(&change.transaction, &change.directory, "entered")?;
     let total: i64 = crate::view::meta(&change.transaction, &change.directory, "total")?;
-    let outside = (entered - region.entered(&modules) + new_entered(&region, &before)).max(0);
+    let outside = (entered - entered_before + new_entered(&region, &before)).max(0);
     // What new items are said to be holds before anything moves, so that moves only need to keep it.
     enforce(&region, &law, &mut modules);
     if moves == Moves::Free {

@@ -7,31 +7,35 @@
 //! P(the answer changes something) a b / ((a + b) N)
 //! ```
 //!
-//! of BCubed F, nearly. The probability that two sides are one person is the mean, over the items of the side where it is larger,
-//! of each item's most probable edge to the other side: one strong edge of a large side proves little, that of a single item
-//! everything. Answers shift it for all questions, by the logistic regression of the answers so far with a normal prior.
-//! Of every person the weakest structure is one candidate (`divide`), of every pair of people with an edge the pair. The items to
-//! compare are those with the strongest edges on either side: the question is about people, not about a stray item.
+//! of BCubed F, nearly; `evidence` says how probable it is. Candidates are every pair of people with an edge between them, of the
+//! largest people those that are most similar, edges or not, and of every person the two parts of its weakest structure
+//! (`divide`). The items to compare are those with the strongest edges on either side: the question is about people, not about a
+//! stray item.
 //!
-//! Cost: one pass over all edges, 24 bytes for each end of an edge between two people, and some passes over the edges of the
-//! [`DIVIDED`] largest people.
+//! Cost: one pass over all edges and rows, 24 bytes for each end of an edge between two people, and some passes over the edges of
+//! the [`LARGEST`] people.
 
 use crate::album::Album;
 use crate::corrections::Corrections;
 use crate::database::{At, DATABASE};
 use crate::divide::weakest;
+use crate::doubt::anchor;
+use crate::evidence::{Asked, Evidence, LEAST, between, most_probable_last, of_ends, shift, sum};
 use crate::people::key_of;
-use crate::records::Records;
 use crate::region::Region;
+use crate::view::{View, meta};
 use kinfolk::Result;
+use kinfolk::incremental::similarity;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-/// Edges of less probability are no reason for a question.
-const LEAST: f32 = 0.02;
-/// The largest people that are looked at for parts.
-const DIVIDED: usize = 2000;
+/// The largest people, which are looked at for parts and compared with each other.
+const LARGEST: usize = 2000;
+/// People of at least so many items are compared, ...
+const ALIKE_FROM: usize = 3;
+/// ... and so many of those with the most similar means are candidates.
+const ALIKE: usize = 2;
 
 /// A question about two items.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,47 +54,12 @@ pub struct Question {
     pub text: String,
 }
 
-/// Two sides that may be one person: two people, or the parts of one.
+/// Two sides that may be one person.
 struct Candidate {
     people: Vec<i64>,
     /// The items of the parts; those of two people are known.
     parts: Option<[Vec<u32>; 2]>,
-    sizes: [usize; 2],
-    probability: f64,
-    best: f32,
-}
-
-/// The probability that the items of two sides are one person, and that of their most probable edge.
-pub(crate) fn one_person(records: &Records, sides: [&[u32]; 2]) -> (f64, f32) {
-    let sets: [HashSet<u32>; 2] = sides.map(|side| side.iter().copied().collect());
-    let mut ends = Vec::new();
-    for (side, other) in [(0, 1), (1, 0)] {
-        for &slot in sides[side] {
-            for (there, p) in
-                records.edges(slot).filter(|(there, p)| *p > LEAST && sets[other].contains(there))
-            {
-                ends.extend([(slot, p), (there, p)]);
-            }
-        }
-    }
-    ends.sort_unstable_by(most_probable_last);
-    of_ends(&ends, |slot| sets[1].contains(&slot), sides.map(<[u32]>::len))
-}
-
-fn most_probable_last(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
-    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-}
-
-/// The same from the ends of all edges between the sides, each with its probability, in order.
-fn of_ends(ends: &[(u32, f32)], is_second: impl Fn(u32) -> bool, sizes: [usize; 2]) -> (f64, f32) {
-    let (mut sums, mut best) = ([0.0; 2], 0.0f32);
-    for of_item in ends.chunk_by(|a, b| a.0 == b.0) {
-        let (slot, p) = of_item[of_item.len() - 1];
-        sums[usize::from(is_second(slot))] += f64::from(p);
-        best = best.max(p);
-    }
-    let mean = |side: usize| sums[side] / sizes[side].max(1) as f64;
-    (mean(0).max(mean(1)), best)
+    evidence: Evidence,
 }
 
 /// The people of an album, by places.
@@ -124,12 +93,13 @@ impl People {
         Ok(this)
     }
 
-    /// Two people with an edge between them.
-    fn pairs(&self, records: &Records, answered: &BTreeSet<[i64; 2]>) -> Vec<Candidate> {
+    /// Pairs of people with an edge between them, or with similar means.
+    fn pairs(&self, view: &View, cohesion: f64, answered: &BTreeSet<[i64; 2]>) -> Vec<Candidate> {
+        let sums: Vec<Vec<f32>> = self.members.par_iter().map(|slots| sum(&view.centred, slots)).collect();
         let of_person = |(place, members): (usize, &Vec<u32>)| {
             let mut ends: Vec<([u32; 2], (u32, f32))> = Vec::new();
             for &slot in members {
-                for (other, p) in records.edges(slot).filter(|edge| edge.1 > LEAST) {
+                for (other, p) in view.records.edges(slot).filter(|edge| edge.1 > LEAST) {
                     if let Some(there) = self.of_slot[other as usize].filter(|&there| there as usize != place)
                     {
                         let pair = [there.min(place as u32), there.max(place as u32)];
@@ -140,31 +110,67 @@ impl People {
             ends
         };
         let mut ends: Vec<_> = self.members.par_iter().enumerate().flat_map_iter(of_person).collect();
+        // A pair without an edge has an end of no probability.
+        ends.extend(
+            self.similar(&sums).into_iter().map(|pair| (pair, (self.members[pair[0] as usize][0], 0.0))),
+        );
         ends.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| most_probable_last(&a.1, &b.1)));
-        let mut found = Vec::new();
-        for of_pair in ends.chunk_by(|a, b| a.0 == b.0) {
+        let of_pair = |of_pair: &[([u32; 2], (u32, f32))]| {
             let pair = of_pair[0].0;
             let people = pair.map(|place| self.ids[place as usize]);
             if answered.contains(&people) {
-                continue;
+                return None;
             }
             let sizes = pair.map(|place| self.members[place as usize].len());
             let ends: Vec<(u32, f32)> = of_pair.iter().map(|end| end.1).collect();
             let is_second = |slot: u32| self.of_slot[slot as usize] == Some(pair[1]);
-            let (probability, best) = of_ends(&ends, is_second, sizes);
-            found.push(Candidate { people: people.to_vec(), parts: None, sizes, probability, best });
-        }
-        found
+            let (edges, best) = of_ends(&ends, is_second, sizes);
+            let similarity = between(pair.map(|place| &sums[place as usize][..]), sizes, cohesion);
+            let evidence = Evidence { asked: Asked::People, sizes, edges, best, similarity };
+            Some(Candidate { people: people.to_vec(), parts: None, evidence })
+        };
+        ends.chunk_by(|a, b| a.0 == b.0).filter_map(of_pair).collect()
+    }
+
+    /// Of the largest people each with those whose means are most similar to its own.
+    fn similar(&self, sums: &[Vec<f32>]) -> BTreeSet<[u32; 2]> {
+        let largest = self.largest(ALIKE_FROM);
+        let lengths: Vec<f32> =
+            largest.iter().map(|&place| similarity(&sums[place], &sums[place]).sqrt()).collect();
+        let of_person = |at: usize| {
+            let cosine = |other: usize| {
+                similarity(&sums[largest[at]], &sums[largest[other]])
+                    / (lengths[at] * lengths[other]).max(1e-12)
+            };
+            let mut others: Vec<(f32, usize)> =
+                (0..largest.len()).filter(|&other| other != at).map(|other| (cosine(other), other)).collect();
+            let count = ALIKE.min(others.len());
+            if count < others.len() {
+                others.select_nth_unstable_by(count, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            }
+            others.truncate(count);
+            let pair = |(_, other): (f32, usize)| {
+                let [a, b] = [largest[at], largest[other]];
+                [a.min(b) as u32, a.max(b) as u32]
+            };
+            others.into_iter().map(pair).collect::<Vec<_>>()
+        };
+        (0..largest.len()).into_par_iter().flat_map_iter(of_person).collect()
+    }
+
+    /// The places of the [`LARGEST`] people of at least so many items.
+    fn largest(&self, least: usize) -> Vec<usize> {
+        let mut largest: Vec<usize> =
+            (0..self.ids.len()).filter(|&place| self.members[place].len() >= least).collect();
+        largest.sort_by_key(|&place| (std::cmp::Reverse(self.members[place].len()), place));
+        largest.truncate(LARGEST);
+        largest
     }
 
     /// The largest people with their weakest structure, unless somebody said that it is one.
-    fn parts(&self, records: &Records, groups: &[Vec<u32>]) -> Vec<Candidate> {
-        let mut largest: Vec<usize> =
-            (0..self.ids.len()).filter(|&place| self.members[place].len() > 1).collect();
-        largest.sort_by_key(|&place| (std::cmp::Reverse(self.members[place].len()), place));
-        largest.truncate(DIVIDED);
+    fn parts(&self, view: &View, cohesion: f64, groups: &[Vec<u32>]) -> Vec<Candidate> {
         let of_person = |place: usize| {
-            let region = Region::of(records, self.members[place].clone());
+            let region = Region::of(&view.records, self.members[place].clone());
             let places: Vec<u32> = (0..region.len() as u32).collect();
             let first = weakest(&region, &places)?;
             let part = |wanted: bool| -> Vec<u32> {
@@ -178,11 +184,11 @@ impl People {
             if groups.iter().any(holds) {
                 return None;
             }
-            let (probability, best) = one_person(records, [&parts[0], &parts[1]]);
-            let sizes = [parts[0].len(), parts[1].len()];
-            Some(Candidate { people: vec![self.ids[place]], parts: Some(parts), sizes, probability, best })
+            let sides = [&parts[0][..], &parts[1]];
+            let evidence = Evidence::of(Asked::Parts, &view.records, &view.centred, cohesion, sides);
+            Some(Candidate { people: vec![self.ids[place]], parts: Some(parts), evidence })
         };
-        largest.into_par_iter().filter_map(of_person).collect()
+        self.largest(2).into_par_iter().filter_map(of_person).collect()
     }
 
     /// The items of the sides of a candidate.
@@ -213,46 +219,50 @@ impl Album {
                 Some([a?.min(b?), a?.max(b?)])
             })
             .collect();
-        let mut candidates = people.pairs(&view.records, &answered);
-        candidates.extend(people.parts(&view.records, &corrections.groups()));
-        let shift = shift(&corrections);
+        let cohesion: f64 = meta(&self.connection, &self.directory, "cohesion")?;
+        let mut candidates = people.pairs(&view, cohesion, &answered);
+        candidates.extend(people.parts(&view, cohesion, &corrections.groups()));
+        let shifts = [Asked::People, Asked::Parts].map(|asked| shift(&corrections, asked));
         let items = people.members.iter().map(Vec::len).sum::<usize>().max(1) as f64;
-        let mut worth: Vec<(f64, f64, Candidate)> = candidates
-            .into_iter()
-            .map(|candidate| {
-                let p = shifted(candidate.probability, shift);
-                let [a, b] = candidate.sizes.map(|size| size as f64);
-                let changes = if candidate.people.len() == 1 { 1.0 - p } else { p };
-                (changes * a * b / ((a + b) * items), p, candidate)
-            })
-            .collect();
+        let worth = |candidate: Candidate| {
+            let [a, b] = candidate.evidence.sizes.map(|size| size as f64);
+            let (p, changes) = match candidate.evidence.asked {
+                Asked::People => {
+                    let p = candidate.evidence.probability(shifts[0]);
+                    (p, p)
+                }
+                Asked::Parts => {
+                    let p = candidate.evidence.probability(shifts[1]);
+                    (p, 1.0 - p)
+                }
+            };
+            (changes * a * b / ((a + b) * items), p, candidate)
+        };
+        let mut worth: Vec<(f64, f64, Candidate)> = candidates.into_iter().map(worth).collect();
         worth.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.people.cmp(&b.2.people)));
         worth.truncate(count);
         let question = |(gain, probability, candidate): (f64, f64, Candidate)| -> Result<Question> {
-            let anchor = |side: &[u32]| {
-                let strongest = |slot: &u32| (view.records.strength(*slot), std::cmp::Reverse(*slot));
-                side.iter().copied().max_by_key(strongest).unwrap_or(0)
-            };
-            let [a, b] =
-                people.sides(&candidate).map(|side| key_of(&self.connection, &self.directory, anchor(side)));
+            let [a, b] = people
+                .sides(&candidate)
+                .map(|side| key_of(&self.connection, &self.directory, anchor(&view.records, side)));
             let items = [a?, b?];
             let text = self.words(&candidate, &items, probability)?;
-            let Candidate { people, sizes, .. } = candidate;
-            Ok(Question { items, people, sizes, probability, gain, text })
+            let Candidate { people, evidence, .. } = candidate;
+            Ok(Question { items, people, sizes: evidence.sizes, probability, gain, text })
         };
         worth.into_iter().map(question).collect()
     }
 
     /// The question in words.
     fn words(&self, candidate: &Candidate, [a, b]: &[String; 2], p: f64) -> Result<String> {
-        let sizes = candidate.sizes;
+        let Evidence { sizes, best, .. } = candidate.evidence;
         let name = |id: i64| -> Result<String> {
             let person = self.find(&id.to_string())?;
             Ok(person.name.unwrap_or_else(|| format!("person {id}")))
         };
         let count = |size: usize| if size == 1 { "1 item".to_owned() } else { format!("{size} items") };
-        let best = if candidate.best > 0.0 {
-            format!("the most probable edge between them has {:.0} %", 100.0 * candidate.best)
+        let best = if best > 0.0 {
+            format!("the most probable edge between them has {:.0} %", 100.0 * best)
         } else {
             "no edge leads from one to the other".to_owned()
         };
@@ -273,33 +283,4 @@ impl Album {
             ),
         })
     }
-}
-
-fn logit(p: f64) -> f64 {
-    let p = p.clamp(1e-4, 1.0 - 1e-4);
-    (p / (1.0 - p)).ln()
-}
-
-fn shifted(p: f64, shift: f64) -> f64 {
-    1.0 / (1.0 + (-(logit(p) + shift)).exp())
-}
-
-/// What the answers so far add to logits: the maximum of sum log P(answer) - shift^2 / 2, by Newton's method.
-fn shift(corrections: &Corrections) -> f64 {
-    let answers: Vec<(f64, f64)> = corrections
-        .0
-        .iter()
-        .filter_map(|correction| Some((correction.expected?, f64::from(u8::from(correction.same)))))
-        .collect();
-    let mut shift = 0.0;
-    for _ in 0..20 {
-        let (mut slope, mut bend) = (-shift, 1.0);
-        for &(expected, answer) in &answers {
-            let p = shifted(expected, shift);
-            slope += answer - p;
-            bend += p * (1.0 - p);
-        }
-        shift += slope / bend;
-    }
-    shift
 }

@@ -26,7 +26,7 @@ CREATE INDEX items_person ON items(person);
 CREATE INDEX items_grouped ON items(grouped) WHERE grouped IS NOT NULL;
 CREATE TABLE corrections(id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL CHECK(kind IN ('same', 'apart')),
     a TEXT NOT NULL, b TEXT NOT NULL, a_slot INTEGER, b_slot INTEGER, a_row BLOB NOT NULL, b_row BLOB NOT NULL,
-    expected REAL, UNIQUE(kind, a, b));
+    asked TEXT CHECK(asked IN ('people', 'parts')), expected REAL, UNIQUE(kind, a, b));
 CREATE TABLE changes(id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL DEFAULT (datetime('now')),
     operation TEXT NOT NULL, arguments TEXT NOT NULL, state TEXT NOT NULL, final INTEGER NOT NULL DEFAULT 0,
     undone_by INTEGER);
@@ -43,7 +43,7 @@ const UNDONE: [(&str, &[&str]); 4] = [
     ("meta", &["name", "value"]),
     ("people", &["id", "name"]),
     ("items", &["slot", "key", "person", "grouped"]),
-    ("corrections", &["id", "kind", "a", "b", "a_slot", "b_slot", "a_row", "b_row", "expected"]),
+    ("corrections", &["id", "kind", "a", "b", "a_slot", "b_slot", "a_row", "b_row", "asked", "expected"]),
 ];
 
 /// Temporary tables: the change that is recorded, where items were and are, people that are new, and names.

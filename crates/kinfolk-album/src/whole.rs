@@ -10,6 +10,7 @@
 
 use crate::change::Change;
 use crate::database::At;
+use crate::evidence::cohesion;
 use crate::extension::less_probable;
 use crate::files::Array;
 use crate::partition::NewItems;
@@ -67,6 +68,7 @@ pub(crate) fn cluster_whole(
         let (median, spread) = strangers((0..cohort.len()).map(random), random, cohort.len(), |a, b| a != b);
         change.set("space_median", median)?;
         change.set("space_spread", spread)?;
+        change.set("cohesion", cohesion(&found.centred, &found.labels))?;
         change.set("k", found.graph.k() as i64)?;
         change.set("epoch", epoch)?;
         change.set("total", total)?;
