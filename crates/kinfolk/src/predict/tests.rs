@@ -77,9 +77,9 @@ fn probabilities_are_those_of_a_graph_with_the_row_in_it() {
 fn rows_join_their_identity_and_strangers_none() {
     let (rows, truth) = faces(60);
     let stranger = |at: usize| truth[at] % 5 == 0;
-    let fitted = |at: usize| !stranger(at) && at % 5 != 0;
+    let fitted = |at: usize| !stranger(at) && !at.is_multiple_of(5);
     let (predictor, labels) = kin(&some(&rows, fitted));
-    let known: Vec<usize> = (0..rows.len()).filter(|&at| !stranger(at) && at % 5 == 0).collect();
+    let known: Vec<usize> = (0..rows.len()).filter(|&at| !stranger(at) && at.is_multiple_of(5)).collect();
     let found = predictor.predict(&some(&rows, |at| known.contains(&at)), &()).unwrap();
     let fitted_truth: Vec<i64> = (0..rows.len()).filter(|&at| fitted(at)).map(|at| truth[at]).collect();
     // The identity of most rows of a cluster.
