@@ -1,13 +1,18 @@
 //! Divides a person along its weakest structure, so that two items (or two sets of them) come apart.
 //!
 //! A random walk along the edges of the person starts at an item and ends at the first item of either side: f is the probability
-//! that it ends at the first side. f is harmonic, each value the mean of its neighbours' by the weights of the edges. Items in
-//! descending f are cut where the conductance, the weight of the edges across over the smaller of the weights of all edges of
-//! either part, is smallest (the sweep of spectral partitioning, with f instead of an eigenvector). A minimum cut would nearly
-//! always take off the one item.
+//! that it ends at the first side. f is harmonic, each value the mean of its neighbours' by the weights of the edges. Of two cuts
+//! that is made whose parts are less probably one person (`evidence`, by edges and sizes):
+//!
+//! - items in descending f, cut where the conductance, the weight of the edges across over the smaller of the weights of all edges
+//!   of either part, is smallest (the sweep of spectral partitioning, with f instead of an eigenvector). This divides two people,
+//!   of whom a minimum cut would nearly always take off the one item;
+//! - items with f above and below 1/2. This takes off a stray with what clings to it, where the first cut would divide the others.
 //!
 //! Cost: [`ROUNDS`] passes over the edges of the person.
 
+use crate::evidence::{Asked, Evidence};
+use crate::records::UNIT;
 use crate::region::Region;
 use std::collections::HashMap;
 
@@ -38,7 +43,24 @@ pub(crate) fn divide(region: &Region, members: &[u32], first: &[u32], second: &[
     let side = |at: usize| fixed[at].unwrap_or(0.5);
     order.sort_by(|&a, &b| side(b).total_cmp(&side(a)).then(f[b].total_cmp(&f[a])).then(a.cmp(&b)));
     // Fixed items stay at their ends, whatever else has their value.
-    sweep(&order, &links, first.len(), second.len())
+    let swept = sweep(&order, &links, first.len(), second.len());
+    let nearer: Vec<bool> = f.iter().zip(&fixed).map(|(f, fixed)| fixed.unwrap_or(*f) > 0.5).collect();
+    if binding(&links, &nearer) < binding(&links, &swept) { nearer } else { swept }
+}
+
+/// How probably the parts are one person, by their edges and sizes: a logit.
+fn binding(links: &[Vec<(usize, f64)>], first: &[bool]) -> f64 {
+    let (mut sums, mut sizes) = ([0.0; 2], [0; 2]);
+    for (links, &side) in links.iter().zip(first) {
+        let across = links.iter().filter(|link| first[link.0] != side);
+        // Weights are of both directions.
+        let best = across.map(|link| link.1 / (2.0 * UNIT)).fold(0.0, f64::max);
+        sums[usize::from(side)] += best;
+        sizes[usize::from(side)] += 1;
+    }
+    let mean = |side: usize| sums[side] / sizes[side].max(1) as f64;
+    Evidence { asked: Asked::Parts, sizes, edges: mean(0).max(mean(1)), best: 0.0, similarity: 1.0 }
+        .logit(0.0)
 }
 
 /// The edges between members, by their places among them.

@@ -25,6 +25,8 @@ use kinfolk::Result;
 
 /// An item that was asked about is with the other person at least this probably: the answer says that they are the same.
 const ELSEWHERE: f64 = 0.05;
+/// Their people are one at least this probably: who is asked looks at people, and says it of items that stand for them.
+const ONE: f64 = 0.05;
 
 /// Two items and the sides that they stand for.
 pub(crate) struct Doubt {
@@ -60,7 +62,7 @@ impl Doubt {
         if self.evidence.asked == Asked::Parts {
             return Vec::new();
         }
-        let people = self.evidence.probability(0.0);
+        let people = self.evidence.probability(0.0).max(ONE);
         let rests = [0, 1].map(|side| -> Vec<u32> {
             self.sides[side].iter().copied().filter(|&slot| slot != self.items[side]).collect()
         });

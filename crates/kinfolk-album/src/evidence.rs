@@ -85,16 +85,19 @@ impl Evidence {
 
     /// The probability that the sides are one person, with what answers added to its logit.
     pub(crate) fn probability(&self, shift: f64) -> f64 {
+        logistic(self.logit(shift))
+    }
+
+    /// The logit of [`probability`](Self::probability).
+    pub(crate) fn logit(&self, shift: f64) -> f64 {
         let [edges, similarity, smaller, larger, constant] = self.asked.coefficients();
         let [one, other] = self.sizes.map(|size| (size.max(1) as f64).log2());
-        logistic(
-            constant
-                + edges * logit(self.edges.clamp(0.01, 0.99))
-                + similarity * self.similarity.clamp(-1.0, 2.0)
-                + smaller * one.min(other)
-                + larger * one.max(other)
-                + shift,
-        )
+        constant
+            + edges * logit(self.edges.clamp(0.01, 0.99))
+            + similarity * self.similarity.clamp(-1.0, 2.0)
+            + smaller * one.min(other)
+            + larger * one.max(other)
+            + shift
     }
 }
 
