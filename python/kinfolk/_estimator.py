@@ -209,7 +209,7 @@ class Kinfolk:
         """The ``top`` most probable clusters of ``fit`` for each new row, with their probabilities. Only for ``kin``.
 
         For each cluster, m is the mean probability of the row's three best edges into it, or of as many as the cluster has rows.
-        A row belongs to one cluster or to none, so the odds of each cluster against none are m / (1 - m). The cost is that of
+        A row belongs to one cluster or to none, so the odds of each cluster against none are 0.06 (m / (1 - m))^2. The cost is that of
         :meth:`predict`.
 
         Returns
