@@ -7,12 +7,15 @@ use kinfolk::stages::WeightedGraph;
 use kinfolk::{NeighbourLists as _, Result};
 use rayon::prelude::*;
 
+/// Edges to other places, with their weights in units.
+type Links = Vec<(u32, i64)>;
+
 /// Some items, known by their places here.
 pub(crate) struct Region {
     /// The slot of each place, ascending.
     pub slots: Vec<u32>,
-    /// Edges to other places: the place, and the weight of both directions in units.
-    links: Vec<Vec<(u32, i64)>>,
+    /// The weights are of both directions.
+    links: Vec<Links>,
     /// The weight of all edges of each place, also of those that leave the region, in units.
     pub strengths: Vec<i64>,
     /// For each slot its place, counted from 1; 0 for slots that are not here.
@@ -25,16 +28,16 @@ impl Region {
         slots.dedup();
         let mut places = vec![0; records.len()];
         (1..).zip(&slots).for_each(|(place, &slot)| places[slot as usize] = place);
-        let of_slot = |&slot: &u32| -> Vec<(u32, i64)> {
+        let of_slot = |&slot: &u32| -> Links {
             let inside = records.weighted(slot).filter(|edge| places[edge.0 as usize] > 0);
             inside.map(|(other, weight)| (places[other as usize] - 1, weight)).collect()
         };
-        let leaving: Vec<Vec<(u32, i64)>> = slots.par_iter().map(of_slot).collect();
-        let mut arriving: Vec<Vec<(u32, i64)>> = vec![Vec::new(); slots.len()];
+        let leaving: Vec<Links> = slots.par_iter().map(of_slot).collect();
+        let mut arriving: Vec<Links> = vec![Vec::new(); slots.len()];
         for (place, links) in (0..).zip(&leaving) {
             links.iter().for_each(|&(other, weight)| arriving[other as usize].push((place, weight)));
         }
-        let both = |(mut links, arriving): (Vec<(u32, i64)>, Vec<(u32, i64)>)| {
+        let both = |(mut links, arriving): (Links, Links)| {
             links.extend(arriving);
             links.sort_unstable();
             links.dedup_by(|next, kept| {
@@ -78,7 +81,7 @@ impl Region {
 
     /// The weight of the edges that leave each of these modules, summed: what the modules are entered, in units.
     pub(crate) fn entered(&self, modules: &[u32]) -> i64 {
-        let of_place = |(place, links): (usize, &Vec<(u32, i64)>)| {
+        let of_place = |(place, links): (usize, &Links)| {
             let inside = links.iter().filter(|link| modules[link.0 as usize] == modules[place]);
             self.strengths[place] - inside.map(|link| link.1).sum::<i64>()
         };

@@ -50,7 +50,8 @@ fn answers(arguments: &Arguments, set: &Labelled) -> Result<Vec<Answer>, Failure
         let next = number_of.len();
         number_of.entry(label).or_insert(next);
     }
-    let is_back = |row: &usize| number_of[&set.labels[*row]] % KEPT_BACK == 0 || row % KEPT_BACK == 0;
+    let number = |row: &usize| number_of[&set.labels[*row]];
+    let is_back = |row: &usize| number(row).is_multiple_of(KEPT_BACK) || row.is_multiple_of(KEPT_BACK);
     let (back, inside): (Vec<usize>, Vec<usize>) = (0..set.labels.len()).partition(is_back);
     let known: HashSet<i64> = inside.iter().map(|&row| set.labels[row]).collect();
     let directory = arguments.directory("assign-album")?;
