@@ -234,7 +234,7 @@ fn grouped(
     Ok(pairs)
 }
 
-/// Clusters of all items, by their natural labels, made to keep all corrections, and written.
+/// Clusters of all items, by their natural labels, made to keep people with names and all corrections, and written.
 pub(crate) fn write_whole(
     change: &Change<'_>,
     records: &Records,
@@ -257,6 +257,7 @@ pub(crate) fn write_whole(
     let names = names(change, &people)?;
     let before: Vec<Option<i64>> = slots.iter().map(|slot| person_of.get(slot).copied()).collect();
     let mut modules: Vec<u32> = labels.iter().map(|&label| label as u32).collect();
+    keep_named(&before, &mut modules, &names);
     let corrections = Corrections::read(&change.transaction, &change.directory)?;
     if !names.is_empty() || !corrections.0.is_empty() {
         // Only clusters that a correction or a name is about can need a change.
@@ -295,6 +296,25 @@ pub(crate) fn write_whole(
     }
     change.set("entered", entered)?;
     write(change, slots, &before, &modules, &names, new)
+}
+
+/// Brings the items of people with names back to them: whoever gave a name has looked at the items.
+fn keep_named(before: &[Option<i64>], modules: &mut [u32], names: &BTreeMap<i64, String>) {
+    if names.is_empty() {
+        return;
+    }
+    let mut next = modules.iter().max().map_or(0, |&last| last + 1);
+    let kept = kept_people(before, modules, |person| names.contains_key(&person));
+    let mut module_of: HashMap<i64, u32> =
+        kept.into_iter().map(|(module, person)| (person, module)).collect();
+    for (module, person) in modules.iter_mut().zip(before) {
+        if let Some(person) = person.filter(|person| names.contains_key(person)) {
+            *module = *module_of.entry(person).or_insert_with(|| {
+                next += 1;
+                next - 1
+            });
+        }
+    }
 }
 
 /// Writes the people of items; modules of people that there were keep their ids.

@@ -49,6 +49,7 @@ enum Command {
 
 /// Runs the command with these arguments, the first of which is its own name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    machine::end_with_the_reader();
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         // Help, the version, or a usage error.

@@ -26,6 +26,16 @@ pub fn anonymous_memory() -> Option<u64> {
     Some(field(&status, "RssAnon:")? * 1024)
 }
 
+/// Ends the process quietly when whoever reads its output has ended, as in `kinfolk album people faces | head`: Rust ignores the signal,
+/// and printing would panic.
+pub fn end_with_the_reader() {
+    #[cfg(unix)]
+    // SAFETY: no handler is installed, only the default restored.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
 /// Makes the GNU allocator return large blocks to the system when they are freed. Training allocates tensors of many different
 /// sizes, which would otherwise fragment gigabytes after some epochs of GCN-E. Blocks of up to 4 MB, such as the weights of a
 /// layer, are reused: allocating them again in every step costs as much as the step.

@@ -170,6 +170,18 @@ fn a_killed_change_was_made_or_not_made() {
     sound();
 }
 
+#[test]
+#[cfg(unix)]
+fn a_reader_that_ends_early_is_no_error() {
+    let directory = prepared();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kinfolk"));
+    command.args(["album", "people", "album"]).current_dir(directory.path());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
 /// On a full disk a change is refused, and the album is as before.
 #[test]
 #[cfg(target_os = "linux")]
