@@ -26,7 +26,6 @@ impl WriteLock {
                 let mut holder = String::new();
                 // Who it is is a courtesy.
                 let _ = file.read_to_string(&mut holder);
-                // Between taking the lock and writing its number a process has none.
                 let process = match holder.trim() {
                     "" => "one".to_owned(),
                     number => format!("process {number}"),
@@ -38,11 +37,9 @@ impl WriteLock {
             }
             Err(TryLockError::Error(e)) => return Err(io(e)),
         }
-        let number = std::process::id().to_string();
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(number.as_bytes()))
-            .map_err(io)?;
+        // As wide as any number, so that one replaces another whole: who looks meanwhile finds this one or that before.
+        let number = format!("{:<20}", std::process::id());
+        file.rewind().and_then(|()| file.write_all(number.as_bytes())).map_err(io)?;
         Ok(Self { _file: file })
     }
 }
