@@ -251,7 +251,11 @@ class Album:
             return _change(self._stored.remove(_texts(keys, "keys"), job))
 
     def same(self, a: str | int, b: str | int) -> Change:
-        """Says that two items are one person. Their people become one. It holds from now on."""
+        """Says that two items are one person. It holds from now on.
+
+        Their people become one, unless one of the items is more likely a stray of its person: then it joins the other person with
+        what clings to it.
+        """
         with self._job() as job:
             return _change(self._stored.same(_text(a, "a"), _text(b, "b"), job))
 

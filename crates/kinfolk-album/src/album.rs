@@ -248,7 +248,8 @@ impl Album {
         })
     }
 
-    /// Says that two items are one person. Their people become one; refused for two people with names, which
+    /// Says that two items are one person. Their people become one, unless one of the items is more likely a stray of its person: then
+    /// it joins the other person with what clings to it. Refused for two people with names, which
     /// [`merge`](Self::merge) merges, and where other corrections say otherwise.
     pub fn same(&mut self, a: &str, b: &str, progress: &dyn Progress) -> Result<Summary> {
         self.correct(true, [a, b], progress)

@@ -226,15 +226,10 @@ impl Album {
         let items = people.members.iter().map(Vec::len).sum::<usize>().max(1) as f64;
         let worth = |candidate: Candidate| {
             let [a, b] = candidate.evidence.sizes.map(|size| size as f64);
+            let probability = |shift| candidate.evidence.probability(shift);
             let (p, changes) = match candidate.evidence.asked {
-                Asked::People => {
-                    let p = candidate.evidence.probability(shifts[0]);
-                    (p, p)
-                }
-                Asked::Parts => {
-                    let p = candidate.evidence.probability(shifts[1]);
-                    (p, 1.0 - p)
-                }
+                Asked::People => (probability(shifts[0]), probability(shifts[0])),
+                Asked::Parts => (probability(shifts[1]), 1.0 - probability(shifts[1])),
             };
             (changes * a * b / ((a + b) * items), p, candidate)
         };
